@@ -3,11 +3,13 @@
 
     python3 tests/golden/pytorch_train.py --model mlp
     python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
+    python3 tests/golden/pytorch_train.py --model deep --ranks 2 --wrapper fully_shard    with FSDP2, a unit for each layer
     python3 tests/golden/pytorch_train.py --device cuda            eager on one GPU, without TF32
 
     mlp   784-1024-1024-10 with ReLU
     cnn   1 x 28 x 28: Conv 32 3x3 padding 1, BatchNorm, ReLU, MaxPool 2,
           Conv 64 3x3 padding 1, BatchNorm, ReLU, MaxPool 2, Linear 3136-10
+    deep  eight linear layers, 512 wide, with ReLU between them
     transformer128, transformer256
           nn.Transformer of that width, 2 + 2 layers, 4 heads, pre-norm, dropout 0.1, one embedding of
           4,000 tokens for source, target and output; sentences of 10 to 14 tokens in rows of 14
@@ -48,6 +50,7 @@ IDLE_LIMIT = datetime.timedelta(hours=1)  # how long the ranks may wait for the 
 
 
 VOCABULARY, LENGTH, PADDING = 4000, 14, 0  # of the transformers' sentences
+DEEP_WIDTH = 512
 
 
 class Transformer(nn.Module):
@@ -89,6 +92,8 @@ def make_sentences(batch):
 def make_model(name):
     if name.startswith("transformer"):
         return Transformer(int(name.removeprefix("transformer")))
+    if name == "deep":
+        return nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(DEEP_WIDTH, DEEP_WIDTH), nn.ReLU())))[:-1]
     if name == "mlp":
         return nn.Sequential(
             nn.Linear(784, 1024), nn.ReLU(),
@@ -98,6 +103,18 @@ def make_model(name):
         nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(3136, 10))
+
+
+def wrapped(model, wrapper):
+    if wrapper == "ddp":
+        return nn.parallel.DistributedDataParallel(model)
+    from torch.distributed.fsdp import fully_shard  # no PyTorch before 2.6 has it
+    layers = ((nn.TransformerEncoderLayer, nn.TransformerDecoderLayer) if isinstance(model, Transformer) else
+              (nn.Linear, nn.Conv2d))
+    for module in model.modules():
+        if isinstance(module, layers):
+            fully_shard(module)
+    return fully_shard(model)
 
 
 class Training:
@@ -113,14 +130,14 @@ class Training:
             self.batches = [make_sentences(options.batch) for _ in range(BATCHES_IN_MEMORY)]
             self.loss = nn.CrossEntropyLoss(ignore_index=PADDING, label_smoothing=0.1)
         else:
-            shape = (784,) if options.model == "mlp" else (1, 28, 28)
-            self.batches = [(torch.rand(options.batch, *shape), torch.randint(10, (options.batch,)))
+            shape, classes = {"mlp": ((784,), 10), "cnn": ((1, 28, 28), 10), "deep": ((DEEP_WIDTH,), DEEP_WIDTH)}[options.model]
+            self.batches = [(torch.rand(options.batch, *shape), torch.randint(classes, (options.batch,)))
                             for _ in range(BATCHES_IN_MEMORY)]
             self.loss = nn.CrossEntropyLoss()
         self.batches = [tuple(part.to(self.device) for part in batch) for batch in self.batches]
         self.model = make_model(options.model).to(self.device)
         if options.ranks > 1:
-            self.model = nn.parallel.DistributedDataParallel(self.model)
+            self.model = wrapped(self.model, options.wrapper)
         self.optimizer = (torch.optim.Adam(self.model.parameters(), lr=1e-4) if self.is_transformer else
                           torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9))
         self.ranks = options.ranks
@@ -204,11 +221,12 @@ def positive(text):
 
 def main():
     parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU, or on one GPU.")
-    parser.add_argument("--model", choices=("mlp", "cnn", "transformer128", "transformer256"), default="mlp")
+    parser.add_argument("--model", choices=("mlp", "cnn", "deep", "transformer128", "transformer256"), default="mlp")
     parser.add_argument("--batch", type=positive, default=64,
                         help="samples a rank and step (default 64)")
     parser.add_argument("--ranks", type=positive, default=1,
-                        help="processes of DDP on Gloo (default 1: no DDP)")
+                        help="processes on Gloo (default 1: nothing is wrapped)")
+    parser.add_argument("--wrapper", choices=("ddp", "fully_shard"), default="ddp", help="what several ranks have around the model")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it trains (default cpu)")
     parser.add_argument("--steps", type=positive, default=50,
                         help="steps of a round (default 50)")

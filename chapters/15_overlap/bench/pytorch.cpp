@@ -38,7 +38,8 @@ std::vector<std::string> environment_of_one_thread() {
 }  // namespace
 
 std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
-                                                 const std::string& model, int batch, int ranks) {
+                                                 const std::string& model, int batch, int ranks,
+                                                 const std::string& wrapper) {
     const std::optional<fs::path> script = find_script();
     if (!script)
         return std::nullopt;
@@ -50,7 +51,8 @@ std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
         // Quiet: a python3 without PyTorch is no error.
         std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
             {each, script->string(), "--rounds", "--model", model, "--batch", std::to_string(batch),
-             "--ranks", std::to_string(ranks), "--device", kernels_run_on_cpu ? "cpu" : "cuda"},
+             "--ranks", std::to_string(ranks), "--wrapper", wrapper, "--device",
+             kernels_run_on_cpu ? "cpu" : "cuda"},
             environment_of_one_thread(), true);
         if (pytorch)
             return pytorch;

@@ -1,10 +1,12 @@
 // Measures a step at each stage, over a simulated link that takes as long as backward and without
-// one, beside what the simulator predicts; and then lets it predict where nobody has measured.
+// one, beside what the simulator predicts; lets it predict where nobody has measured; and measures
+// steps beside those of PyTorch's fully_shard.
 #include <algorithm>
 #include <iostream>
 
 #include "05_ranks/world.hpp"
 #include "15_overlap/show/timed_training.hpp"
+#include "22_sharded/bench/beside_pytorch.hpp"
 #include "22_sharded/bench/scale_stages.hpp"
 #include "22_sharded/bench/timed_stages.hpp"
 #include "common/report/stats.hpp"
@@ -19,17 +21,16 @@ struct BenchOptions {
     int batch = 512;
     int rounds = 9;
     int most_ranks = 4096;
+    std::string pytorch = "auto";  // or "off", or an interpreter
 };
 
-StageTimes measure(int ranks, const std::optional<LinkSpeed>& link, const BenchOptions& mine,
+StageTimes measure(const std::optional<LinkSpeed>& link, const BenchOptions& mine,
                    CommonOptions common) {
-    common.ranks = ranks;
     common.link = link;
     World world(common);
     StageTimes times;
     world.run([&](Rank& rank) {
-        const StageTimes all =
-            time_stages(rank, mine.batch, common.quick ? 3 : mine.rounds, common.seed);
+        const StageTimes all = time_stages(rank, mine.batch, mine.rounds, common.seed);
         if (rank.rank() == 0)
             times = all;
     });
@@ -91,18 +92,24 @@ int run(int argc, char** argv) {
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
     options.add_int("--most-ranks", mine.most_ranks, {8, 8192}, "the last row of the simulation");
+    options.add_text("--pytorch", mine.pytorch,
+                     "the Python whose fully_shard to measure; auto: python3, if it has one; off");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     options.example("--link 100MB/s,0ms", "another link");
-    const CommonOptions common = options.parse(argc, argv);
+    CommonOptions common = options.parse(argc, argv);
     const int ranks = common.ranks.value_or(2);
-    if (common.quick)
+    common.ranks = ranks;
+    if (common.quick) {
         mine.batch = std::min(mine.batch, 128);
+        mine.rounds = std::min(mine.rounds, 3);
+    }
     if (ranks < 2)
         throw OptionError("--ranks must be at least 2: one rank sends nothing.");
-    const StageTimes bare = measure(ranks, std::nullopt, mine, common);
+    std::optional<BenchmarkSubprocess> pytorch = start_fully_shard(mine.pytorch, ranks);
+    const StageTimes bare = measure(std::nullopt, mine, common);
     const LinkSpeed link =
         common.link.value_or(link_as_slow_as(bare.backward_s, bare.gradient_bytes, ranks));
-    const StageTimes linked = measure(ranks, link, mine, common);
+    const StageTimes linked = measure(link, mine, common);
     CsvWriter file(common.csv, {"sharding", "bare_ms", "linked_ms", "predicted_ms"});
     report_steps(bare, linked, link, ranks, file);
     report_costs(bare, linked, link, ranks);
@@ -112,6 +119,8 @@ int run(int argc, char** argv) {
     std::cout << "\n";
     show_scaled_stages(common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
                        beside(common.csv, "scale"));
+    std::cout << "\n";
+    show_beside_pytorch(std::move(pytorch), mine.rounds, common, beside(common.csv, "pytorch"));
     return 0;
 }
 

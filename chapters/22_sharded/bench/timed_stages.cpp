@@ -34,12 +34,13 @@ class TimedShards {
         labels_.copy_from(std::vector<int>(static_cast<std::size_t>(batch), 3));
     }
 
-    // Returns the seconds of a step, from the moment when all ranks begin until all have ended.
-    double run() {
+    // Makes some steps. Returns the seconds of one, from the moment when all ranks begin until all
+    // have ended.
+    double run(int steps) {
         Rank& rank = communicator_.rank();
         rank.barrier();
         const Stopwatch watch;
-        for (int step = 0; step < steps_of_round; step++) {
+        for (int step = 0; step < steps; step++) {
             sharded_.backward(cross_entropy(sharded_.forward(tape_.constant(inputs_)), labels_));
             optimizer_.step();
             optimizer_.zero_gradients();
@@ -48,7 +49,7 @@ class TimedShards {
         }
         communicator_.synchronize(device_.stream());
         rank.barrier();
-        return rank.max_over_ranks(watch.seconds()) / steps_of_round;
+        return rank.max_over_ranks(watch.seconds()) / steps;
     }
 
   private:
@@ -93,7 +94,7 @@ StageTimes time_stages(Rank& rank, int batch, int rounds, std::uint64_t seed) {
     for (std::size_t i = 1; i < shardings().size(); i++) {
         sharded.push_back(std::make_unique<TimedShards>(*communicator, device, *models[i], random,
                                                         shardings()[i], batch));
-        variants.push_back([each = sharded.back().get()] { return each->run(); });
+        variants.push_back([each = sharded.back().get()] { return each->run(steps_of_round); });
     }
     StageTimes times{.seconds = interleave(variants, 1, rounds)};
     parts.erase(parts.begin());  // the warm-up
@@ -103,6 +104,30 @@ StageTimes time_stages(Rank& rank, int batch, int rounds, std::uint64_t seed) {
     times.backward_s = share * median(times.seconds[0]);
     times.forward_s = (1 - share) * median(times.seconds[0]);
     times.gradient_bytes = replicated.gradient_bytes();
+    rank.barrier();
+    return times;
+}
+
+std::vector<std::vector<double>> time_beside(Rank& rank, int batch, int rounds, std::uint64_t seed,
+                                             const std::function<double(int steps)>& other) {
+    constexpr int steps = 10;  // PyTorch's rounds begin and end with messages of their own
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    Random random(seed);
+    const std::vector<int> widths(timed_layers + 1, timed_width);
+    const auto first = make_mlp(device, random, widths), third = make_mlp(device, random, widths);
+    const auto arena_bytes = [&](const auto& model, int stage) {
+        return arena_bytes_of(blocks_of(*model), stage, rank.world_size());
+    };
+    const auto communicator =
+        make_communicator("native", rank, arena_bytes(first, 1) + arena_bytes(third, 3));
+    TimedShards stage_1(*communicator, device, *first, random, {"1", 1}, batch);
+    TimedShards stage_3(*communicator, device, *third, random, {"3", 3}, batch);
+    // While the other program runs, the other ranks wait in max_over_ranks and take no core.
+    const std::vector<Measurement> variants{
+        [&] { return stage_1.run(steps); }, [&] { return stage_3.run(steps); },
+        [&] { return rank.max_over_ranks(rank.rank() == 0 ? other(steps) : 0) / steps; }};
+    const auto times = interleave(variants, 1, rounds);
     rank.barrier();
     return times;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The time of a step at each stage, over a link and without one, beside what the simulator makes of
 // it; and the simulator's step on a cluster that is not there.
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ struct StageTimes {
 // Measures steps of a perceptron of eight equal layers with each sharding, in turn. All ranks call
 // it together, and all get the same.
 StageTimes time_stages(Rank& rank, int batch, int rounds, std::uint64_t seed);
+
+// Measures steps of the same perceptron at stages 1 and 3, and in turn with them those of another
+// program: `other` makes so many steps, on rank 0, and returns their seconds. All ranks call it
+// together. Returns the seconds of a step: by program, by round.
+std::vector<std::vector<double>> time_beside(Rank& rank, int batch, int rounds, std::uint64_t seed,
+                                             const std::function<double(int steps)>& other);
 
 // Returns what the simulator makes over a link of a step that was measured without.
 double predicted_step_s(const Sharding& sharding, const StageTimes& times, int ranks,
