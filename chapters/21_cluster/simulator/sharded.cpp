@@ -5,10 +5,10 @@
 //     stage 1  compute   F0 F1 F2 B2 ── B1 ── B0 ─── optimizer / N
 //              network              └ scatter 2 ─ ... scatter 0 ┘ └ gather 0, 1, 2   in the open
 //     stage 3  compute          F0 ─────── F1 ─────── F2 ── B2 ───── B1 ───────── B0
-//              network   gather 0 ─ gather 1 ─ gather 2 ─ gather 1 ─ scatter 2, gather 0 ─ ...
+//              network   gather 0 ─ gather 1 ─ gather 2 ────────── scatter 2, gather 0 ─ ...
 //
 // In stage 3 a gather waits until a block is released: the one that was computed before the block
-// which computes now.
+// which computes now. The last two are still there when backward begins.
 #include "21_cluster/simulator/sharded.hpp"
 
 #include <algorithm>
@@ -51,30 +51,34 @@ void replicated_step(const ShardedStep& step, int stage, int ranks, const Halves
 }
 
 // Stage 3. A block's gather is enqueued before the computation of the block before it, or without
-// prefetch behind that.
+// prefetch behind that. The last two blocks of forward are still there when backward begins.
 void sharded_step(const ShardedStep& step, int ranks, const Halves& halves, bool prefetch,
                   Streams& streams) {
+    const auto gather = [&](double ready_s, const Block& block) {
+        return streams.communicate(ready_s, halves.all_gather_s(block.bytes));
+    };
     double released_s = 0;  // when the last block that was released has been
-    double gathered_s = streams.communicate(0, halves.all_gather_s(step.blocks[0].bytes));
-    // Computes a block while `next` is gathered; returns when it has ended.
-    const auto compute = [&](double seconds, const Block* next) {
+    double gathered_s = gather(0, step.blocks[0]);
+    // Computes a block, gathers the next one, and reduces what backward has `finished`.
+    const auto compute = [&](double seconds, const Block* next, const Block* finished = nullptr) {
         double next_s = gathered_s;
         if (next != nullptr && prefetch)
-            next_s = streams.communicate(released_s, halves.all_gather_s(next->bytes));
-        const double end_s = streams.compute(gathered_s, seconds);
+            next_s = gather(released_s, *next);
+        released_s = streams.compute(gathered_s, seconds);
+        if (finished != nullptr)
+            streams.communicate(released_s, halves.reduce_scatter_s(finished->bytes));
         if (next != nullptr && !prefetch)
-            next_s = streams.communicate(end_s, halves.all_gather_s(next->bytes));
+            next_s = gather(released_s, *next);
         gathered_s = next_s;
-        return end_s;
     };
     const std::size_t last = step.blocks.size() - 1;
     for (std::size_t i = 0; i < last; i++)
-        released_s = compute(step.blocks[i].forward_s, &step.blocks[i + 1]);
-    compute(step.blocks[last].forward_s, nullptr);  // it stays for backward
+        compute(step.blocks[i].forward_s, &step.blocks[i + 1]);
+    compute(step.blocks[last].forward_s, nullptr);
     for (std::size_t i = step.blocks.size(); i-- > 0;) {
-        const Block& block = step.blocks[i];
-        released_s = compute(block.backward_s, i > 0 ? &step.blocks[i - 1] : nullptr);
-        streams.communicate(released_s, halves.reduce_scatter_s(block.bytes));
+        const bool gathers = i > 0 && i < last;
+        compute(step.blocks[i].backward_s, gathers ? &step.blocks[i - 1] : nullptr,
+                &step.blocks[i]);
     }
     streams.compute(streams.network_s, step.optimizer_s / ranks);
 }

@@ -73,8 +73,10 @@ TEST_CASE("simulator: stages by hand, two blocks on four ranks") {
     REQUIRE(sharded_step_s(step, 2, 4, halves) == Approx(12 + 1 + 2 + 2));
     // The first gather and the last reduce-scatter are exposed.
     REQUIRE(sharded_step_s(step, 3, 4, halves) == Approx(1 + 12 + 1 + 2));
-    // Without prefetch all three gathers are.
-    REQUIRE(sharded_step_s(step, 3, 4, halves, false) == Approx(3 + 12 + 1 + 2));
+    // Without prefetch the second gather is, too. Both blocks stay for backward.
+    REQUIRE(sharded_step_s(step, 3, 4, halves, false) == Approx(2 + 12 + 1 + 2));
+    // Of three blocks the first is gathered again for backward, behind the reduction of the last.
+    REQUIRE(sharded_step_s(equal_blocks(3, 1), 3, 4, halves, false) == Approx(3 + 18 + 1 + 1 + 1));
     for (const int stage : {0, 1, 2, 3})  // one rank that sends nothing
         REQUIRE(sharded_step_s(step, stage, 1,
                                {[](double) { return 0; }, [](double) { return 0; }}) == Approx(20));
@@ -83,7 +85,7 @@ TEST_CASE("simulator: stages by hand, two blocks on four ranks") {
 TEST_CASE("simulator: a gather waits until a block is released") {
     // Three blocks whose gathers take 5 s. The third may begin when the first block is released, at
     // 7 s: but the network is busy until 10 s.
-    //     gathers    0 - 5 - 10 - 15               then for backward: 15 - 20
+    //     gathers    0 - 5 - 10 - 15
     //     forward          5-7  10-12  15-17
     // Backward of block 2 from 17 to 21 s; its reduce-scatter, 21 to 26; the gather of block 0, for
     // which block 2 is released at 21 s, 26 to 31. Backward of block 1 from 21 to 25 s, of block 0
@@ -92,7 +94,7 @@ TEST_CASE("simulator: a gather waits until a block is released") {
     // With short ones, the gather of block 2 begins when block 0 is released, and not before.
     const ShardedStep small_first{{{10, 1, 0.5}, {1, 1, 0.5}, {1, 1, 4}}, 0};
     // gather 0: 0.5 s, 1: 1 s; forward 0 to 10.5 s; gather 2 from there to 14.5 s; forward 2 to
-    // 15.5 s, backward 2 to 16.5 s; 1 to 17.5 s; its gather was done at 15 s. Reduce-scatter of 2:
+    // 15.5 s, backward 2 to 16.5 s; 1, which is still there, to 17.5 s. Reduce-scatter of 2:
     // 16.5 to 20.5 s; gather 0: to 21 s; backward 0: to 22 s; reduce-scatters of 1 (21 to 21.5 s)
     // and 0 (22 to 22.5 s).
     REQUIRE(sharded_step_s(small_first, 3, 4, as_long_as_bytes()) == Approx(22.5));
