@@ -45,7 +45,7 @@ double median_difference(const std::vector<double>& more, const std::vector<doub
     return median(differences);
 }
 
-// Prints a row for each sharding. Predictions take the computing from the steps without a link.
+// Prints a row for each sharding. Predictions take the computing from its step without a link.
 void report_steps(const StageTimes& bare, const StageTimes& linked, const LinkSpeed& link,
                   int ranks, CsvWriter& file) {
     Table table("A step at each stage: " + std::to_string(ranks) + " ranks, eight linear layers, " +
@@ -54,7 +54,7 @@ void report_steps(const StageTimes& bare, const StageTimes& linked, const LinkSp
     for (std::size_t i = 0; i < shardings().size(); i++) {
         const Sharding& each = shardings()[i];
         const double bare_s = median(bare.seconds[i]), linked_s = median(linked.seconds[i]);
-        const double predicted_s = predicted_step_s(each, bare, ranks, link);
+        const double predicted_s = predicted_step_s(i, bare, ranks, link);
         table.row({each.name, format_seconds(bare_s), format_seconds(linked_s),
                    format_seconds(predicted_s), format_percent(predicted_s / linked_s - 1)});
         file.row({each.name, bare_s * 1e3, linked_s * 1e3, predicted_s * 1e3});
@@ -67,9 +67,7 @@ void report_steps(const StageTimes& bare, const StageTimes& linked, const LinkSp
 // Prints what follows from the steps. Indices are those of shardings().
 void report_costs(const StageTimes& bare, const StageTimes& linked, const LinkSpeed& link,
                   int ranks) {
-    const auto predicted = [&](std::size_t i) {
-        return predicted_step_s(shardings()[i], bare, ranks, link);
-    };
+    const auto predicted = [&](std::size_t i) { return predicted_step_s(i, bare, ranks, link); };
     const double gather_s = linked.gradient_bytes * (ranks - 1) / ranks / link.bytes_per_second;
     std::cout << "The all-gather that DDP hides and stage 1 shows: "
               << format_seconds(median_difference(linked.seconds[1], linked.seconds[0]))

@@ -132,14 +132,18 @@ std::vector<std::vector<double>> time_beside(Rank& rank, int batch, int rounds, 
     return times;
 }
 
-// All layers are alike, and so are the blocks. (The optimizer's time is in forward's.) The times
-// are those of a step without a link.
-double predicted_step_s(const Sharding& sharding, const StageTimes& times, int ranks,
+// All layers are alike, and so are the blocks. (The optimizer's time is in forward's.) A stage
+// computes as long as its own step without a link takes: beside DDP's it clears slots, and a CPU
+// copies what is gathered. Without prefetch no stage computes more.
+double predicted_step_s(std::size_t which, const StageTimes& times, int ranks,
                         const LinkSpeed& link) {
+    const Sharding& sharding = shardings()[which];
+    const std::size_t same = sharding.prefetches ? which : which - 1;
+    const double layer_s = median(times.seconds[same]) / timed_layers;
+    const double share = times.backward_s / (times.forward_s + times.backward_s);
     simulator::ShardedStep step;
-    const double layers = timed_layers;
-    step.blocks.assign(timed_layers, {times.forward_s / layers, times.backward_s / layers,
-                                      times.gradient_bytes / layers});
+    step.blocks.assign(timed_layers, {(1 - share) * layer_s, share * layer_s,
+                                      times.gradient_bytes / timed_layers});
     const simulator::Seconds half_s = [&](double bytes) {
         return bytes * (ranks - 1) / ranks / link.bytes_per_second + (ranks - 1) * link.latency_s;
     };

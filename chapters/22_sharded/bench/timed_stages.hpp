@@ -40,8 +40,9 @@ StageTimes time_stages(Rank& rank, int batch, int rounds, std::uint64_t seed);
 std::vector<std::vector<double>> time_beside(Rank& rank, int batch, int rounds, std::uint64_t seed,
                                              const std::function<double(int steps)>& other);
 
-// Returns what the simulator makes over a link of a step that was measured without.
-double predicted_step_s(const Sharding& sharding, const StageTimes& times, int ranks,
+// Returns what the simulator makes over a link of a step that was measured without, of
+// shardings()[which].
+double predicted_step_s(std::size_t which, const StageTimes& times, int ranks,
                         const LinkSpeed& link);
 
 }  // namespace ddp
