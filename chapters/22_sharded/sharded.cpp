@@ -72,10 +72,8 @@ void ShardedDataParallel::gather(std::size_t u) {
     if (stage_ < 3 || gathered_[slot] == static_cast<std::ptrdiff_t>(u))
         return;
     wait_in_first_step();
-    if (!prefetches_) {  // not before the computing has come to it: the host is far ahead
-        computed_.record(device_.stream());
-        communication_.wait(computed_);
-    }
+    if (!prefetches_)
+        release(u);  // not before: the host is ahead of the computing, and asks early
     communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
     communicator_.all_gather(chunks_[u]->value.data(), values_[slot].data(), layout_.units[u].chunk,
