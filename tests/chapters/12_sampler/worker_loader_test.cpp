@@ -1,0 +1,121 @@
+// Batches that worker threads prepare ahead: their order, how many at a time, and whose thread it
+// is.
+#include "12_sampler/bench/worker_loader.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+// Where the threads of a test meet: batches begin, and some may only end when others have begun.
+class Meeting {
+  public:
+    void begin(int batch) {
+        std::lock_guard lock(mutex_);
+        begun_.insert(batch);
+        changed_.notify_all();
+    }
+    // Returns whether `batch` has begun within the limit.
+    bool wait_for(int batch) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(30),
+                                 [&] { return begun_.count(batch) == 1; });
+    }
+    std::set<int> begun() {
+        std::lock_guard lock(mutex_);
+        return begun_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::set<int> begun_;
+};
+
+}  // namespace
+
+TEST_CASE("worker_loader: the batches come in their order, each once, with any number of workers") {
+    for (const int batches : {0, 1, 5})
+        for (const int workers : {0, 1, 2, 3, 7}) {
+            CAPTURE(batches, workers);
+            std::vector<std::atomic<int>> prepared(5);
+            WorkerLoader<int> loader(batches, workers, [&](int batch) {
+                prepared[static_cast<std::size_t>(batch)]++;
+                return 100 + 7 * batch;
+            });
+            for (int batch = 0; batch < batches; batch++)
+                REQUIRE(loader.next() == 100 + 7 * batch);
+            REQUIRE_FALSE(loader.next());
+            REQUIRE_FALSE(loader.next());
+            for (int batch = 0; batch < 5; batch++)
+                REQUIRE(prepared[static_cast<std::size_t>(batch)] == (batch < batches ? 1 : 0));
+        }
+}
+
+TEST_CASE("worker_loader: workers prepare at the same time, and a late batch keeps its place") {
+    for (const int workers : {2, 3}) {
+        CAPTURE(workers);
+        Meeting meeting;
+        const int last = workers - 1;  // of those that begin at once
+        WorkerLoader<bool> loader(7, workers, [&](int batch) {
+            meeting.begin(batch);
+            return batch != 0 || meeting.wait_for(last);
+        });
+        REQUIRE(loader.next() == true);  // batch 0 has ended behind the others' beginning
+        // One more has begun, and no further one until the next batch is taken.
+        REQUIRE(meeting.wait_for(workers));
+        REQUIRE(meeting.begun().size() == static_cast<std::size_t>(workers) + 1);
+        REQUIRE(loader.next() == true);
+        REQUIRE(meeting.wait_for(workers + 1));
+        REQUIRE(meeting.begun().size() == static_cast<std::size_t>(workers) + 2);
+    }
+}
+
+TEST_CASE("worker_loader: without workers the caller prepares a batch when it takes it") {
+    std::vector<int> prepared;
+    const std::thread::id caller = std::this_thread::get_id();
+    const auto prepare = [&](int batch) {
+        REQUIRE(std::this_thread::get_id() == caller);
+        prepared.push_back(batch);
+        return batch;
+    };
+    WorkerLoader<int> loader(3, 0, prepare);
+    REQUIRE(prepared.empty());
+    REQUIRE(loader.next() == 0);
+    REQUIRE(prepared == std::vector{0});
+    WorkerLoader<bool> ahead(3, 1, [&](int) { return std::this_thread::get_id() != caller; });
+    REQUIRE(ahead.next() == true);
+}
+
+TEST_CASE("worker_loader: an error comes with its batch, and the batches under way end") {
+    for (const int workers : {0, 1, 4}) {
+        CAPTURE(workers);
+        std::atomic<int> begun = 0, ended = 0;
+        {
+            WorkerLoader<int> loader(9, workers, [&](int batch) {
+                begun++;
+                if (batch == 2)
+                    throw std::runtime_error("batch 2 cannot be read");
+                ended++;
+                return batch;
+            });
+            REQUIRE(loader.next() == 0);
+            REQUIRE(loader.next() == 1);
+            REQUIRE_THROWS_WITH(loader.next(), "batch 2 cannot be read");
+            REQUIRE(loader.next() == 3);
+        }
+        REQUIRE(begun == ended + 1);
+    }
+}
+
+}  // namespace ddp::test
