@@ -44,20 +44,26 @@ class Meeting {
 
 }  // namespace
 
-TEST_CASE("worker_loader: the batches come in their order, each once, with any number of workers") {
-    for (const int batches : {0, 1, 5})
+TEST_CASE("worker_loader: the batches come in their order, each once, and none too early") {
+    for (const int batches : {0, 1, 5, 200})
         for (const int workers : {0, 1, 2, 3, 7}) {
             CAPTURE(batches, workers);
-            std::vector<std::atomic<int>> prepared(5);
+            std::vector<std::atomic<int>> prepared(200);
+            std::atomic<int> asked = 0, too_early = 0;
             WorkerLoader<int> loader(batches, workers, [&](int batch) {
                 prepared[static_cast<std::size_t>(batch)]++;
+                if (batch >= asked + workers)  // without workers: before it is asked for
+                    too_early++;
                 return 100 + 7 * batch;
             });
-            for (int batch = 0; batch < batches; batch++)
+            for (int batch = 0; batch < batches; batch++) {
+                asked++;
                 REQUIRE(loader.next() == 100 + 7 * batch);
+            }
             REQUIRE_FALSE(loader.next());
             REQUIRE_FALSE(loader.next());
-            for (int batch = 0; batch < 5; batch++)
+            REQUIRE(too_early == 0);
+            for (int batch = 0; batch < 200; batch++)
                 REQUIRE(prepared[static_cast<std::size_t>(batch)] == (batch < batches ? 1 : 0));
         }
 }
