@@ -114,10 +114,10 @@ void CheckpointedRun::finish() {
         storage_->saver->finish();
 }
 
-std::optional<double> CheckpointedRun::seconds_waited() const {
+std::optional<Saver::Seconds> CheckpointedRun::save_seconds() const {
     if (storage_ == nullptr || !storage_->saver)
         return std::nullopt;
-    return storage_->saver->seconds_waited();
+    return storage_->saver->seconds();
 }
 
 }  // namespace ddp

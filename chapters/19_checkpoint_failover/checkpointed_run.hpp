@@ -74,9 +74,9 @@ class CheckpointedRun {
     // nothing is left to do. Waits until that is on the disk, and throws its error if it failed.
     void finish();
 
-    // Returns the seconds that this rank's saves have waited for earlier ones; nothing if it writes
-    // no checkpoints.
-    std::optional<double> seconds_waited() const;
+    // Returns the seconds of this rank's saves; nothing if it writes no checkpoints. Call it behind
+    // finish().
+    std::optional<Saver::Seconds> save_seconds() const;
 
   private:
     struct Storage;

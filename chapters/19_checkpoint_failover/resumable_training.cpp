@@ -120,8 +120,10 @@ class ResumableTraining {
         }
         trainer_.set_hooks({});  // the last test is no step
         run_.finish();
-        if (const std::optional<double> waited = run_.seconds_waited())
-            report("waited", std::to_string(*waited));
+        if (const std::optional<Saver::Seconds> saves = run_.save_seconds()) {
+            report("waited", std::to_string(saves->waited));
+            report("copied", std::to_string(saves->copied));
+        }
         require_equal_replicas(rank_, model_->parameters());
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
         report("done", hash);

@@ -63,7 +63,7 @@ void Saver::save(const TrainingState& state) {
     // The host memory is free once the checkpoint before is on the disk.
     const Stopwatch watch;
     finish();
-    seconds_waited_ += watch.seconds();
+    seconds_.waited += watch.seconds();
     // 1. The next forward changes the buffers at once: copy them before it, in its own stream.
     copy(tensors_.buffers, tensors_.fixed_in_forward.size(), device_.stream());
     // 2. Parameters and optimizer, which are much larger, stay as they are until the next step of
@@ -96,6 +96,7 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
 // failed.
 void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
+    seconds_.copied += copied_.seconds_since(computed_);
     on_event_("saving", request.step);
     if (checkpoints_.save(request.step, std::move(request.header), host_.span()))
         std::cerr << "note: the folder of the checkpoints had been removed: it was made again for "

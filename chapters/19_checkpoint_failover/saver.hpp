@@ -44,8 +44,12 @@ class Saver {
     // communicator ends.
     void end();
 
-    // Returns the seconds that save() has waited for the checkpoint before.
-    double seconds_waited() const { return seconds_waited_; }
+    // Returns the seconds of all saves since the beginning. Call it behind finish().
+    struct Seconds {
+        double waited = 0;  // of save(), for the checkpoint before
+        double copied = 0;  // of the device, from the step's end to the end of the copy
+    };
+    Seconds seconds() const { return seconds_; }
 
   private:
     // One checkpoint to be written; its data is in host_, the copy in the host's memory.
@@ -67,7 +71,7 @@ class Saver {
     PinnedBuffer<std::uint8_t> host_;  // their values, in the host's memory
     Stream copies_;                    // the copy stream
     Event computed_, copied_;
-    double seconds_waited_ = 0;
+    Seconds seconds_;
 
     std::mutex mutex_;  // guards all members below
     std::condition_variable changed_;

@@ -126,8 +126,8 @@ std::optional<double> Scenario::final_accuracy() const {
     return accuracy.empty() ? std::nullopt : std::optional(std::stod(accuracy));
 }
 
-double Scenario::waited_s() const {
-    const std::string seconds = last_value(attempts, "waited");
+double Scenario::seconds_of(const std::string& event) const {
+    const std::string seconds = last_value(attempts, event);
     return seconds.empty() ? 0 : std::stod(seconds);
 }
 
@@ -179,17 +179,29 @@ void show_recoveries(const std::vector<Scenario>& scenarios) {
 }
 
 void show_endings(const std::vector<Scenario>& scenarios) {
-    Table table("How the trainings ended", {"training", "attempts", "waited to save",
-                                            "test accuracy", "hash of the parameters"});
+    // A training that writes its checkpoints between two steps reports neither time.
+    const bool are_timed =
+        std::any_of(scenarios.begin(), scenarios.end(),
+                    [](const Scenario& each) { return each.attempts.back().has("waited"); });
+    std::vector<std::string> header{"training", "attempts", "test accuracy",
+                                    "hash of the parameters"};
+    if (are_timed)
+        header.insert(header.begin() + 2, {"waited to save", "copying"});
+    Table table("How the trainings ended", header);
     for (const Scenario& scenario : scenarios) {
         const std::optional<double> accuracy = scenario.final_accuracy();
-        table.row({scenario.name, std::to_string(scenario.attempts.size()),
-                   format_seconds(scenario.waited_s()),
-                   accuracy ? format_fixed(*accuracy, 3) : "n/a", scenario.final_hash()});
+        std::vector<std::string> row{scenario.name, std::to_string(scenario.attempts.size()),
+                                     accuracy ? format_fixed(*accuracy, 3) : "n/a",
+                                     scenario.final_hash()};
+        if (are_timed)
+            row.insert(row.begin() + 2, {format_seconds(scenario.seconds_of("waited")),
+                                         format_seconds(scenario.seconds_of("copied"))});
+        table.row(row);
     }
-    table.note(
-        "waited to save: the training of the last attempt, until the checkpoint before was "
-        "written");
+    if (are_timed)
+        table.note(
+            "Of the last attempt. waited to save: the training, until the checkpoint before was "
+            "written. copying: all copies to the host, beside forward and backward.");
     std::cout << table;
     if (scenarios.at(1).final_hash() != scenarios.at(0).final_hash())
         throw std::runtime_error(

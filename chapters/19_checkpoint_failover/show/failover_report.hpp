@@ -31,8 +31,8 @@ struct Scenario {
 
     std::string final_hash() const;
     std::optional<double> final_accuracy() const;  // of the last test, if a line has told of one
-    // Returns the seconds that the training of the last attempt has waited for its checkpoints.
-    double waited_s() const;
+    // Returns the seconds that the last attempt has reported at its end as "waited" or "copied".
+    double seconds_of(const std::string& event) const;
     // Returns the recovery from each fault.
     std::vector<Recovery> recoveries() const;
 };
