@@ -275,7 +275,7 @@ interrupt_failover() {  # HASH
     job=$(submit failover --quick)
     folder=out/failover-$job
     wait_for "the first checkpoint" compgen -G "$folder/checkpoint-*.safetensors"
-    srun --jobid="$job" --overlap -N1 -n1 pkill -KILL -n checkpoint_f  # as the worksheet says
+    srun --jobid="$job" --overlap -N1 -n1 pkill -KILL -n '^rank'  # as the worksheet says
     wait_for "the second generation" grep -qs '^generation 2' "$folder.txt"
     wait_for "a rank of it" grep -qs 'continues after step' "$folder.txt"
     scontrol requeue "$job"
