@@ -10,17 +10,18 @@
 
 #include "06_messages/peers.hpp"
 #include "15_overlap/ddp.hpp"
-#include "22_sharded/sharded.hpp"
 
 namespace ddp {
 
-std::size_t arena_bytes_of(const Blocks& blocks, int stage, int ranks) {
+std::size_t arena_bytes_of(const Blocks& blocks, int stage, int ranks,
+                           const ShardOptions& options) {
     return stage == 0 ? ddp_arena_bytes(blocks.model)
-                      : ShardedDataParallel::arena_bytes(blocks, ranks, stage);
+                      : ShardedDataParallel::arena_bytes(blocks, ranks, stage, options);
 }
 
 // Adds up the units, as they are and as they are cut; each stage has some of these sums.
-Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_each) {
+Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_each,
+             const ShardOptions& options) {
     const Units layout = units_of(blocks, ranks);
     std::size_t exact = 0, sizes = 0, chunks = 0;
     for (const Unit& unit : layout.units) {
@@ -29,23 +30,27 @@ Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_eac
         sizes += unit.size * sizeof(float);
         chunks += unit.chunk * sizeof(float);
     }
-    const std::size_t whole = Slots(layout, ranks, false).total() * sizeof(float);
-    const std::size_t in_turns = Slots(layout, ranks, true).total() * sizeof(float);
-    Bill bill{.parameters = whole, .gradients = whole, .moments = moments_each * chunks};
+    const auto slots = [&](bool in_turns) {
+        return Slots(layout, ranks, in_turns).total() * sizeof(float);
+    };
+    Bill bill{
+        .parameters = slots(false), .gradients = slots(false), .moments = moments_each * chunks};
     if (stage == 0)
         bill = {.parameters = exact, .gradients = sizes, .moments = moments_each * exact};
     if (stage >= 2) {  // the gradients, too
         bill.gradients = chunks;
-        bill.buckets = in_turns;
+        bill.buckets = slots(!options.keep_gradients);
     }
     if (stage >= 3) {  // and the parameters
         bill.parameters = chunks;
-        bill.gathered = in_turns;
+        bill.gathered = slots(options.reshard_after_forward) +
+                        (options.bfloat16 ? ShortGather::bytes(layout, ranks) : 0);
     }
     // All but moments and activations lies in the arena; DDP's parameters do not, either.
     const std::size_t of_the_arena =
         (stage == 0 ? 0 : bill.parameters) + bill.gathered + bill.gradients + bill.buckets;
-    bill.communicator = Peers::own_bytes + arena_bytes_of(blocks, stage, ranks) - of_the_arena;
+    bill.communicator =
+        Peers::own_bytes + arena_bytes_of(blocks, stage, ranks, options) - of_the_arena;
     return bill;
 }
 

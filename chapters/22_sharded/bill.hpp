@@ -3,7 +3,7 @@
 //
 //     kind                       stage 0    stage 1    stage 2    stage 3      elements of
 //     parameters that it keeps   P          P          P          P / N        4 bytes
-//     gathered copies            -          -          -          2 units
+//     gathered copies            -          -          -          2 units, and to round them
 //     gradients that it keeps    P          P          P / N      P / N
 //     buckets in flight          -          -          2 units    2 units
 //     Adam's two moments         2 P        2 P / N    2 P / N    2 P / N
@@ -15,7 +15,7 @@
 // the chunks, each of which is rounded up. "2 units" are the two largest blocks, and a root.
 #include <vector>
 
-#include "22_sharded/blocks.hpp"
+#include "22_sharded/sharded.hpp"
 
 namespace ddp {
 
@@ -30,11 +30,13 @@ struct Bill {
 
 // Returns the arena size that a communicator needs for this model: that of ShardedDataParallel, or
 // at stage 0 that of DistributedDataParallel.
-std::size_t arena_bytes_of(const Blocks& blocks, int stage, int ranks);
+std::size_t arena_bytes_of(const Blocks& blocks, int stage, int ranks,
+                           const ShardOptions& options = {});
 
 // Returns the bill of a stage, 0 to 3, without activations, for ranks of one node. `moments_each`:
 // the moments that the optimizer keeps for each parameter, 2 for Adam and 1 for SGD with momentum.
-Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_each);
+Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_each,
+             const ShardOptions& options = {});
 
 // Returns what a step on `batch` samples keeps and needs for a moment in an MLP of these widths:
 // forward leaves the outputs of each linear layer and of each ReLU, and the gradient of the

@@ -39,8 +39,13 @@ void complete(ShardedOptions& mine, const CommonOptions& common) {
         throw OptionError(
             "--folder and --failover train the mlp at stage 1, 2 or 3: leave out --model, and "
             "give another --stage.");
-    if (plan.clip && (mine.hybrid || mine.saves()))
-        throw OptionError("--clip is for the table of stages: leave out what trains otherwise.");
+    if ((plan.clip || plan.bfloat16) && (mine.hybrid || mine.saves()))
+        throw OptionError(
+            "--clip and --bfloat16 are for the table of stages: leave out what trains otherwise.");
+    if (plan.bfloat16 && plan.stage < 3)
+        throw OptionError("--bfloat16 is of stage 3, which gathers: leave out --stage.");
+    if (mine.hybrid && mine.saves())
+        throw OptionError("A hybrid makes no checkpoints: leave out --folder and --failover.");
     if (mine.hybrid && plan.stage < 3)
         throw OptionError("A hybrid is sharded at stage 3: leave out --stage.");
 }
@@ -91,6 +96,7 @@ int main(int argc, char** argv) {
     options.add_choice("--optimizer", mine.plan.optimizer, {"adam", "sgd"},
                        "what changes the chunks");
     options.add_double("--clip", mine.plan.clip, {1e-6, 1e6}, "clip gradients to this norm");
+    options.add_flag("--bfloat16", mine.plan.bfloat16, "stage 3 gathers 16-bit numbers");
     options.add_taken(
         "--folder", "DIR", "train from the last checkpoint in this folder",
         [&](const std::string& text, CommonOptions&) { mine.checkpoints.folder = text; });

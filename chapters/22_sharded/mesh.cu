@@ -73,8 +73,8 @@ void Mesh::synchronize(Stream& stream) {
 }
 
 // Rank l of every node is on rail l.
-HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
-                            const Blocks& blocks) {
+HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape, const Blocks& blocks,
+                            const ShardOptions& options) {
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
     if (!placement.is_even())
@@ -91,7 +91,7 @@ HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
         most = std::max(most, unit.chunk);
     const std::size_t on_rails = most + Rest(blocks.model).elements();
     auto on_node = make_native_communicator(
-        rank, ShardedDataParallel::arena_bytes(blocks, ranks, 3, {}, nodes),
+        rank, ShardedDataParallel::arena_bytes(blocks, ranks, 3, options, nodes),
         {.group = Group(node)});
     auto on_rail = make_communicator(
         "native", rank, on_rails * sizeof(float) + 2 * SharedArena::unit, {.group = Group(rail)});

@@ -22,6 +22,8 @@
 
 namespace ddp {
 
+struct ShardOptions;  // sharded.hpp
+
 // The collectives of a sharded training. They take what Communicator's take; `count` are the
 // elements of this rank's chunks together.
 class Mesh {
@@ -91,9 +93,9 @@ struct HybridMesh {
 };
 
 // Makes those of this job's nodes, or of those that `shape` simulates, with the memory that stage 3
-// of this model takes. All ranks call it together. Throws OptionError if the nodes do not have the
-// same number of ranks.
-HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
-                            const Blocks& blocks);
+// of this model takes, with these options. All ranks call it together. Throws OptionError if the
+// nodes do not have the same number of ranks.
+HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape, const Blocks& blocks,
+                            const ShardOptions& options);
 
 }  // namespace ddp

@@ -44,6 +44,8 @@ std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks, in
             bytes += room(elements);
     for (const Unit& unit : layout.units)
         bytes += ((stage >= 2) + (stage >= 3)) * room(unit.chunk);
+    if (options.bfloat16)
+        bytes += ShortGather::arena_bytes(layout, ranks);
     return SharedArena::unit + std::max(bytes, room(Rest(blocks.model).elements()));
 }
 
@@ -54,6 +56,7 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
       model_(blocks.model),
       stage_(stage),
       prefetches_(options.prefetch),
+      rounds_(options.bfloat16),
       layout_(units_of(blocks, communicator_.world_size(), communicator_.nodes())),
       value_slots_(layout_, communicator_.world_size(), has_turns_of_values(stage, options)),
       gradient_slots_(layout_, communicator_.world_size(), has_turns_of_gradients(stage, options)),
@@ -67,6 +70,9 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
         throw std::invalid_argument("there are stages 1, 2 and 3, not " + std::to_string(stage));
     if (stage < 3 && communicator_.nodes() > 1)
         throw std::invalid_argument("a model that is replicated between nodes takes stage 3");
+    if (stage < 3 && options.bfloat16)
+        throw std::invalid_argument(
+            "only stage 3 gathers in bfloat16: at stages 1 and 2 a rank computes with its chunk");
     // The rest comes first: the memory of its copy then becomes that of the slots.
     require_same_model(communicator_.rank(), model_);
     place_rest();
@@ -74,6 +80,10 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
         values_.push_back(allocate(elements, held_.parameters));
     for (const std::size_t elements : gradient_slots_.sizes())
         gradients_.push_back(allocate(elements, held_.gradients));
+    if (options.bfloat16) {
+        short_gather_.emplace(communicator_, layout_, device.stream());
+        held_.parameters += ShortGather::bytes(layout_, communicator_.world_size());
+    }
     for (std::size_t unit = 0; unit < layout_.units.size(); unit++)
         place(unit);
     blocks.observe(

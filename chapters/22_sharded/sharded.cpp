@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "11_data_parallel/replica.hpp"
 #include "16_recipe/clip_gradients.hpp"
@@ -76,9 +77,7 @@ void ShardedDataParallel::gather(std::size_t u) {
         release(u);  // not before: the host is ahead of the computing, and asks early
     communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
-    communicator_.all_gather(chunks_[u]->value.data(), values_[slot].data(), layout_.units[u].chunk,
-                             communication_, "gather " + layout_.units[u].name);
-    count_received(u);
+    enqueue_gather(u, communication_);
     arrived_[slot].record(communication_);
     gathered_[slot] = static_cast<std::ptrdiff_t>(u);
     wait_in_first_step();
@@ -151,7 +150,7 @@ void ShardedDataParallel::reduce(std::size_t u) {
     communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
                                  chunks_[u]->gradient_for_writing().data(), unit.chunk,
                                  ReduceOp::average, communication_, "reduce " + unit.name);
-    count_received(u);
+    count_received(u, sizeof(float));
     reduced_[gradient_slots_.of(u)].record(communication_);
     for (const auto& parameter : unit.parameters)
         parameter->clear_gradient();
@@ -201,18 +200,30 @@ void ShardedDataParallel::gather_changed_chunks() {
 // Nothing hides it: the next forward begins with the first unit, and is behind the last.
 void ShardedDataParallel::gather_all() {
     wait_in_first_step();
-    for (std::size_t u = 0; u < layout_.units.size(); u++) {
-        communicator_.all_gather(chunks_[u]->value.data(), values_[u].data(),
-                                 layout_.units[u].chunk, device_.stream(),
-                                 "gather " + layout_.units[u].name);
-        count_received(u);
-    }
+    for (std::size_t u = 0; u < layout_.units.size(); u++)
+        enqueue_gather(u, device_.stream());
     wait_in_first_step();
 }
 
-// Reads one unit after the other: at no time the device holds more than the slots.
+// Enqueues the gathering of a unit's chunks into its slot: as they are, or rounded.
+void ShardedDataParallel::enqueue_gather(std::size_t u, Stream& stream) {
+    const Unit& unit = layout_.units[u];
+    const float* own = chunks_[u]->value.data();
+    float* whole = values_[value_slots_.of(u)].data();
+    const std::string name = "gather " + unit.name;
+    if (rounds_)
+        short_gather_->all_gather(communicator_, own, whole, unit.chunk, stream, name);
+    else
+        communicator_.all_gather(own, whole, unit.chunk, stream, name);
+    count_received(u, rounds_ ? sizeof(__nv_bfloat16) : sizeof(float));
+}
+
+// Reads one unit after the other: at no time the device holds more than the slots. Nothing is
+// rounded, so what has been gathered for a step is forgotten, and so is what this leaves.
 std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
     std::vector<std::vector<float>> values(layout_.plan.gradients.size());
+    const bool step_rounds = std::exchange(rounds_, false);
+    std::ranges::fill(gathered_, -1);
     for (std::size_t u = 0; u < layout_.units.size(); u++) {
         const Unit& unit = layout_.units[u];
         gather(u);
@@ -221,12 +232,14 @@ std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
             values[unit.numbers[i]] = unit.parameters[i]->value.to_host();
         release(u);
     }
+    rounds_ = step_rounds;
+    std::ranges::fill(gathered_, -1);
     return values;
 }
 
 // Counts a chunk of every other rank: so much a gathering brings, and a reduction as well.
-void ShardedDataParallel::count_received(std::size_t u) {
-    received_bytes_ += layout_.units[u].chunk * sizeof(float) *
+void ShardedDataParallel::count_received(std::size_t u, std::size_t bytes_each) {
+    received_bytes_ += layout_.units[u].chunk * bytes_each *
                        static_cast<std::size_t>(communicator_.world_size() - 1);
 }
 

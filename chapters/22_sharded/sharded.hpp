@@ -17,10 +17,12 @@
 //         optimizer.zero_gradients();
 //         replica.after_step();
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "22_sharded/mesh.hpp"
+#include "22_sharded/short_gather.hpp"
 #include "22_sharded/units.hpp"
 
 namespace ddp {
@@ -32,6 +34,9 @@ struct ShardOptions {
     bool keep_gradients = false;
     // Stage 3. False: a unit is gathered only when the computing has come to it, and waits.
     bool prefetch = true;
+    // Stage 3. True: parameters are gathered as bfloat16, and a step computes with what they are
+    // rounded to. The chunks stay float. The bits are then not DDP's.
+    bool bfloat16 = false;
 };
 
 class ShardedDataParallel {
@@ -87,8 +92,8 @@ class ShardedDataParallel {
     // Does the same for chunks that were changed outside of a step, by a checkpoint for example.
     void gather_changed_chunks();
 
-    // Returns the values of all parameters that are learned, by the model's order, and waits. At
-    // stage 3 they come unit by unit. All ranks call it together.
+    // Returns the values of all parameters that are learned, by the model's order, and waits: in
+    // full precision. At stage 3 they come unit by unit. All ranks call it together.
     std::vector<std::vector<float>> whole_parameters();
 
     // The memory that this object holds for parameters and for gradients, in bytes.
@@ -114,7 +119,8 @@ class ShardedDataParallel {
     void gather(std::size_t unit);
     void reduce(std::size_t unit);
     void gather_all();
-    void count_received(std::size_t unit);
+    void enqueue_gather(std::size_t unit, Stream& stream);
+    void count_received(std::size_t unit, std::size_t bytes_each);
     void count_down(const Parameter& parameter);
     void wait_in_first_step();
     void add_ranks(const BasicTensor<double>& number);
@@ -124,12 +130,14 @@ class ShardedDataParallel {
     Module& model_;
     const int stage_;
     const bool prefetches_;
+    bool rounds_;  // what is gathered
     const Units layout_;
     const Slots value_slots_, gradient_slots_;
     Held held_;
     std::vector<Tensor> values_, gradients_;  // whole, by slot
     Parameters chunks_;                       // by unit
-    ArenaBuffer<double> squares_;             // one number, which the ranks add
+    std::optional<ShortGather> short_gather_;
+    ArenaBuffer<double> squares_;  // one number, which the ranks add
     Stream communication_{Priority::highest};
 
     std::vector<std::ptrdiff_t> gathered_;   // by slot: the unit that is there, or -1

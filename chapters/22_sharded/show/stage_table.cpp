@@ -33,7 +33,7 @@ void show_stages(Rank& rank, const LabelledImages& images, StagePlan plan,
                   result.first_loss, result.last_loss});
         hashes.push_back(result.hash);
     }
-    const std::string text = text_of_hashes(hashes, plan.clip.has_value());
+    const std::string text = text_of_hashes(hashes, plan);
     if (prints)
         std::cout << table << text;
 }

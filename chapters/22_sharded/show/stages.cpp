@@ -31,7 +31,7 @@ std::size_t reserved_bytes(StageModel& model, const StagePlan& plan, int ranks) 
     return (kept + model.activations() * 5 / 4 + (std::size_t{1} << 20)) / 512 * 512;
 }
 
-// The rest of a rank's training, which all stages have in common. The model is made on the host.
+// A rank's training as far as all stages have it in common. The model is made on the host.
 struct Training {
     Training(Rank& rank, const LabelledImages& images, const StagePlan& plan)
         : rank(rank),
@@ -39,14 +39,20 @@ struct Training {
           host(make_run_scoped<Device>(rank, 0, TensorMemory::host)),
           model(make_stage_model(plan.model, host, plan.batch, plan.seed)),
           device(make_run_scoped<Device>(rank, reserved_bytes(*model, plan, rank.world_size()))),
-          arena_bytes(arena_bytes_of(model->blocks(), plan.stage, rank.world_size())),
-          communicator(make_communicator("native", rank, arena_bytes, {.order = plan.order})),
+          options{.bfloat16 = plan.bfloat16 && plan.stage == 3},
+          arena_bytes(arena_bytes_of(model->blocks(), plan.stage, rank.world_size(), options)),
           tape(device) {
         model->prepare(rank, device, images);
     }
 
-    // Takes the plan's steps, and notes what they took.
-    void run(StageResult& result, const std::function<Tensor(int number)>& step) {
+    // Makes a communicator of all ranks, with the memory that the stage takes.
+    std::unique_ptr<Communicator> communicator() {
+        return make_communicator("native", rank, arena_bytes, {.order = plan.order});
+    }
+
+    // Takes the plan's steps, which end with the communicator's work, and notes what they took.
+    void run(StageResult& result, Communicator& communicator,
+             const std::function<Tensor(int number)>& step) {
         std::vector<Tensor> losses;
         rank.barrier();
         const Stopwatch clock;
@@ -55,7 +61,7 @@ struct Training {
             losses.push_back(step(made));
             tape.clear();
         }
-        communicator->synchronize(device.stream());
+        communicator.synchronize(device.stream());
         result.seconds_per_step = clock.seconds() / plan.steps;
         result.first_loss = losses.front().to_host()[0];
         result.last_loss = losses.back().to_host()[0];
@@ -67,13 +73,13 @@ struct Training {
     Device& host;
     const std::unique_ptr<StageModel> model;
     Device& device;
+    const ShardOptions options;
     const std::size_t arena_bytes;
-    const std::unique_ptr<Communicator> communicator;
     Tape tape;
 };
 
 // Stage 0 is DistributedDataParallel as it is. It only gets the plan of its buckets: the units.
-StageResult train_replicated(Training& training) {
+StageResult train_replicated(Training& training, Communicator& communicator) {
     StageResult result;
     const Parameters parameters = training.model->module().parameters();
     for (const auto& parameter : parameters) {  // from the host
@@ -81,11 +87,11 @@ StageResult train_replicated(Training& training) {
             Tensor(training.device, parameter->value.shape(), parameter->value.to_host());
         result.parameters += parameter->value.bytes();
     }
-    DistributedDataParallel ddp(*training.communicator, training.device, training.model->module());
+    DistributedDataParallel ddp(communicator, training.device, training.model->module());
     const Units units = units_of(training.model->blocks(), training.rank.world_size());
     ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, parameters);
-    training.run(result, [&](int step) {
+    training.run(result, communicator, [&](int step) {
         const Variable loss =
             ddp.forward([&] { return training.model->loss(training.tape, step); });
         ddp.backward(loss);
@@ -103,12 +109,12 @@ StageResult train_replicated(Training& training) {
     return result;
 }
 
-StageResult train_sharded(Training& training, Mesh mesh) {
+StageResult train_sharded(Training& training, Communicator& communicator, Mesh mesh) {
     ShardedDataParallel sharded(std::move(mesh), training.device, training.model->blocks(),
-                                training.plan.stage);
+                                training.plan.stage, training.options);
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;
-    training.run(result, [&](int step) {
+    training.run(result, communicator, [&](int step) {
         const Variable loss =
             sharded.forward([&] { return training.model->loss(training.tape, step); });
         sharded.backward(loss);
@@ -156,31 +162,46 @@ std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& shard
 
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
     Training training(rank, images, plan);
-    const StageResult result = plan.stage == 0 ? train_replicated(training)
-                                               : train_sharded(training, *training.communicator);
+    const auto communicator = training.communicator();
+    const StageResult result = plan.stage == 0
+                                   ? train_replicated(training, *communicator)
+                                   : train_sharded(training, *communicator, *communicator);
     rank.barrier();  // no rank leaves while another one may still read its memory
     return result;
 }
 
 StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
     Training training(rank, images, plan);
-    HybridMesh hybrid = make_hybrid_mesh(rank, plan.order.shape, training.model->blocks());
-    const StageResult result = train_sharded(training, std::move(hybrid.mesh));
+    HybridMesh hybrid =
+        make_hybrid_mesh(rank, plan.order.shape, training.model->blocks(), training.options);
+    const StageResult result = train_sharded(training, *hybrid.node, std::move(hybrid.mesh));
     rank.barrier();
     return result;
 }
 
-std::string text_of_hashes(const std::vector<std::string>& hashes, bool are_clipped) {
+std::string text_of_hashes(const std::vector<std::string>& hashes, const StagePlan& plan) {
     if (hashes.size() == 1)
         return "";
-    // DDP adds up the norm of all gradients in another order.
+    // DDP adds up the norm of all gradients in another order; stage 3 may compute with other
+    // parameters.
     const bool is_like_ddp = hashes[0] == hashes[1];
-    if (std::set(hashes.begin() + 1, hashes.end()).size() > 1 || (!are_clipped && !is_like_ddp))
+    const std::string last = plan.bfloat16 ? "2" : "3";
+    const std::set stages(hashes.begin() + 1, hashes.end() - (plan.bfloat16 ? 1 : 0));
+    if (stages.size() > 1 || (!plan.clip && !is_like_ddp))
         throw std::runtime_error("the stages end in different bits: a sum has another order");
-    return std::string(is_like_ddp ? "All stages" : "Stages 1 to 3") + " end in the same bits.\n" +
-           (are_clipped ? "Clipping is an exception: DDP adds up the norm in another order, and "
-                          "may end in other bits.\n"
-                        : "");
+    std::string text = "Stages " + std::string(is_like_ddp ? "0" : "1") + " to " + last;
+    if (is_like_ddp && !plan.bfloat16)
+        text = "All stages";
+    text += " end in the same bits.\n";
+    if (plan.clip)
+        text +=
+            "Clipping is an exception: DDP adds up the norm in another order, and may end in "
+            "other bits.\n";
+    if (plan.bfloat16)
+        text +=
+            "Gathering in bfloat16 is an exception: stage 3 computes with rounded parameters, "
+            "and ends in other bits.\n";
+    return text;
 }
 
 }  // namespace ddp

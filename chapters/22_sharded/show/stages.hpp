@@ -23,6 +23,7 @@ struct StagePlan {
     int steps = 20, batch = 32;
     std::string optimizer = "adam";
     std::optional<double> clip = std::nullopt;  // the longest gradient
+    bool bfloat16 = false;                      // at stage 3: what is gathered
     std::uint64_t seed = 1;
     // Between nodes: one ring has the order of a reduce-scatter over all ranks.
     AllReduceOrder order{.levels = 1};
@@ -49,8 +50,8 @@ StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePl
 // std::runtime_error if ranks differ. All ranks call it together.
 std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& sharded);
 
-// Returns a sentence on the hashes of all stages, or none if there is only one. Throws
-// std::runtime_error if they must be the same and are not.
-std::string text_of_hashes(const std::vector<std::string>& hashes, bool are_clipped);
+// Returns a sentence on the hashes of all stages, or none if there is only one, and names what
+// makes some of them different. Throws std::runtime_error if they must be the same and are not.
+std::string text_of_hashes(const std::vector<std::string>& hashes, const StagePlan& plan);
 
 }  // namespace ddp

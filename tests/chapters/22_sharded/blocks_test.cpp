@@ -155,6 +155,45 @@ MakeTrained transformer(const TransformerOptions& options) {
     };
 }
 
+// Adam on parameters of full precision, of which the model has copies that are rounded to bfloat16.
+class AdamBesideRounded {
+  public:
+    AdamBesideRounded(Device& device, const Parameters& rounded) : rounded_(rounded) {
+        for (const auto& parameter : rounded_) {
+            exact_.push_back(std::make_shared<Parameter>(
+                parameter->name,
+                Tensor(device, parameter->value.shape(), parameter->value.to_host())));
+        }
+        adam_.emplace(exact_, 0.01);
+        round();
+    }
+    void step() {
+        for (std::size_t i = 0; i < exact_.size(); i++)
+            exact_[i]->gradient_for_writing().copy_from(rounded_[i]->gradient().to_host());
+        adam_->step();
+        round();
+    }
+    void zero_gradients() {
+        adam_->zero_gradients();
+        for (const auto& parameter : rounded_)
+            parameter->clear_gradient();
+    }
+    const Parameters& exact() const { return exact_; }
+
+  private:
+    void round() {
+        for (std::size_t i = 0; i < exact_.size(); i++) {
+            std::vector<float> values = exact_[i]->value.to_host();
+            for (float& value : values)
+                value = static_cast<float>(static_cast<__nv_bfloat16>(value));
+            rounded_[i]->value.copy_from(values);
+        }
+    }
+
+    Parameters rounded_, exact_;
+    std::optional<Adam> adam_;
+};
+
 struct Ending {
     Values learned, frozen;
     ShardedDataParallel::Held held;
@@ -184,12 +223,12 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const How& how) {
         make_communicator("native", rank, 4 << 20, {.order = {.shape = how.nodes}});
     std::optional<HybridMesh> hybrid;
     if (how.nodes)
-        hybrid.emplace(make_hybrid_mesh(rank, how.nodes, trained->blocks()));
+        hybrid.emplace(make_hybrid_mesh(rank, how.nodes, trained->blocks(), how.options));
     trained->prepare(rank);
     Tape tape(device);
     Ending ending;
     ending.units = units_of(trained->blocks(), rank.world_size());
-    const auto run = [&](auto& replica, Adam& adam, int first, const auto& after_step) {
+    const auto run = [&](auto& replica, auto& adam, int first, const auto& after_step) {
         const auto learn = [&](int batch) {
             const Variable scores = replica.forward([&] { return trained->scores(tape, batch); });
             replica.backward(trained->loss(scores, batch));
@@ -212,9 +251,16 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const How& how) {
     if (stage == 0) {
         DistributedDataParallel ddp(*communicator, device, model);
         ddp.set_state({encode_plan(ending.units.plan), {}});
-        Adam adam(model.parameters(), 0.01);
-        run(ddp, adam, 0, [] {});
-        for (const auto& parameter : learned_parameters(model.parameters()))
+        Parameters learned = learned_parameters(model.parameters());
+        if (how.options.bfloat16) {
+            AdamBesideRounded adam(device, learned);
+            run(ddp, adam, 0, [] {});
+            learned = adam.exact();
+        } else {
+            Adam adam(model.parameters(), 0.01);
+            run(ddp, adam, 0, [] {});
+        }
+        for (const auto& parameter : learned)
             ending.learned.push_back(parameter->value.to_host());
     } else {
         ShardedDataParallel sharded(hybrid ? std::move(hybrid->mesh) : Mesh(*communicator), device,
@@ -372,6 +418,47 @@ TEST_CASE(
     REQUIRE(whole.held.parameters == chunks + ranks * chunks);
     REQUIRE(whole.held.gradients == ending(3, true).held.gradients);
     REQUIRE(whole.received == 2 * (ranks - 1) * chunks);
+}
+
+TEST_CASE("sharded: gathered as bfloat16, it is DDP with rounded parameters, for fewer bytes") {
+    const How rounds{.options = {.bfloat16 = true}};
+    for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(ranks);
+        const Values replicated = train_all(ranks, transformer(small), 0, rounds)[0].learned;
+        for (const Ending& ending : train_all(ranks, transformer(small), 3, rounds))
+            REQUIRE(ending.learned == replicated);
+    }
+    constexpr std::size_t ranks = 3;
+    const Ending exact = train_all(ranks, transformer(small), 3)[1];
+    const Ending rounded = train_all(ranks, transformer(small), 3, rounds)[1];
+    REQUIRE(rounded.learned != exact.learned);
+    // A gradient stays a float: a third of the bytes and a little more.
+    std::size_t reduced = 0, longest = 0;
+    for (const Unit& unit : exact.units.units) {
+        reduced += (ranks - 1) * unit.chunk * sizeof(float);
+        longest = std::max(longest, unit.chunk);
+    }
+    REQUIRE(rounded.received - reduced == (exact.received - reduced) / 2);
+    // Room for a chunk and for all chunks of a unit, with two bytes for an element.
+    REQUIRE(rounded.held.parameters == exact.held.parameters + (1 + ranks) * longest * 2);
+    REQUIRE(rounded.held.gradients == exact.held.gradients);
+}
+
+TEST_CASE("sharded: gathered as bfloat16 on nodes, with units that stay, from a checkpoint") {
+    How rounds{.options = {.bfloat16 = true}, .nodes = NodeShape{2, 2}};
+    const auto ending = [&](int stage) { return train_all(4, transformer(small), stage, rounds); };
+    REQUIRE(ending(3)[3].learned == ending(0)[0].learned);
+    rounds = {.options = {.reshard_after_forward = false, .bfloat16 = true}};
+    const Values replicated = ending(0)[0].learned;
+    REQUIRE(ending(3)[2].learned == replicated);
+    // What is saved is exact: a training that goes on has the same bits.
+    const TemporaryFolder folder;
+    rounds.checkpoints = folder / "x";
+    for (const int last_step : {2, steps}) {
+        rounds.last_step = last_step;
+        const Values learned = ending(3)[1].learned;
+        REQUIRE((learned == replicated) == (last_step == steps));
+    }
 }
 
 TEST_CASE("sharded: gradients of several batches add up without communication, to DDP's bits") {

@@ -39,7 +39,7 @@ HybridValues train_on_nodes(Rank& rank, const NodeShape& shape, bool is_sharded,
     };
     HybridValues values;
     if (is_sharded) {
-        HybridMesh hybrid = make_hybrid_mesh(rank, shape, blocks_of(*model));
+        HybridMesh hybrid = make_hybrid_mesh(rank, shape, blocks_of(*model), {});
         REQUIRE(hybrid.mesh.world_size() == shape.ranks_per_node);
         REQUIRE(hybrid.mesh.nodes() == shape.nodes);
         ShardedDataParallel sharded(std::move(hybrid.mesh), device, blocks_of(*model), 3);
@@ -114,7 +114,7 @@ TEST_CASE("hybrid: refusals in one sentence") {
         auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(1);
         const auto model = make_mlp(device, random, {64, 37, 10});
-        HybridMesh hybrid = make_hybrid_mesh(rank, NodeShape{2, 1}, blocks_of(*model));
+        HybridMesh hybrid = make_hybrid_mesh(rank, NodeShape{2, 1}, blocks_of(*model), {});
         REQUIRE_THROWS_WITH(
             ShardedDataParallel(std::move(hybrid.mesh), device, blocks_of(*model), 1),
             ContainsSubstring("a model that is replicated between nodes takes stage 3"));

@@ -68,6 +68,24 @@ TEST_CASE("sharded program: clipping is an exception to the one hash, and says s
     REQUIRE(free.csv.text(1, "hash") != clipped.csv.text(1, "hash"));
 }
 
+TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one hash, and says so") {
+    const Words words{"--model", "transformer", "--quick", "--ranks", "3"};
+    const ProgramRun rounded = program.run(words + Words{"--bfloat16"});
+    REQUIRE(rounded.count("Stages 0 to 2 end in the same bits.") == 1);
+    REQUIRE(rounded.count("Gathering in bfloat16 is an exception") == 1);
+    const ProgramRun exact = program.run(words);
+    REQUIRE(exact.count("exception") == 0);
+    REQUIRE(rounded.csv.text(2, "hash") == exact.csv.text(2, "hash"));
+    REQUIRE(rounded.csv.text(3, "hash") != exact.csv.text(3, "hash"));
+    // What stage 3 sends more than DDP, it saves in this way.
+    REQUIRE(exact.csv.number(3, "received_per_step") >
+            1.3 * exact.csv.number(0, "received_per_step"));
+    REQUIRE(rounded.csv.number(3, "received_per_step") < exact.csv.number(0, "received_per_step"));
+    // It learns as the exact one does.
+    REQUIRE(rounded.csv.number(3, "last_loss") ==
+            Approx(exact.csv.number(3, "last_loss")).epsilon(0.02));
+}
+
 // A bill with an unwelcome surprise would fail here, too: the device has no room for one.
 TEST_CASE("sharded program: a transformer that does not fit is trained at stage 3") {
     if (!processes_can_run_kernels(4))
@@ -94,6 +112,8 @@ TEST_CASE("sharded program: bad input in one sentence") {
     REQUIRE(count(program.refusal({"--shape", "2x3", "--ranks", "4"}),
                   "has 6 ranks, and there are 4") == 1);
     REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
+    REQUIRE(count(program.refusal({"--hybrid", "--folder", "x"}), "makes no checkpoints") == 1);
+    REQUIRE(count(program.refusal({"--bfloat16", "--stage", "2"}), "is of stage 3") == 1);
 }
 
 }  // namespace ddp::test

@@ -233,6 +233,9 @@ TEST_CASE("sharded: refusals in one sentence") {
         const auto communicator = make_native_communicator(rank, 4 << 20);
         REQUIRE_THROWS_WITH(ShardedDataParallel(*communicator, device, blocks_of(*model), 4),
                             "there are stages 1, 2 and 3, not 4");
+        REQUIRE_THROWS_WITH(
+            ShardedDataParallel(*communicator, device, blocks_of(*model), 2, {.bfloat16 = true}),
+            Catch::Contains("only stage 3 gathers in bfloat16"));
         for (const auto& parameter : model->parameters())
             parameter->is_frozen = true;
         REQUIRE_THROWS_WITH(units_of(blocks_of(*model), 1),
