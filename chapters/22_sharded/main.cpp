@@ -7,6 +7,7 @@
 #include "22_sharded/show/failover.hpp"
 #include "22_sharded/show/hybrid.hpp"
 #include "22_sharded/show/stage_table.hpp"
+#include "22_sharded/show/timeline.hpp"
 #include "common/report/csv.hpp"
 
 namespace {
@@ -78,6 +79,8 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
             show_bill(*model, moments_of(plan.optimizer), beside(common.csv, "bill"));
         }
         show_stages(rank, data.train, plan, mine.stages(), common.csv);
+        if (mine.stage == "all")
+            show_timeline(rank, data.train, plan, common);
     });
     return 0;
 }

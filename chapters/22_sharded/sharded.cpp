@@ -25,6 +25,7 @@ namespace ddp {
 
 // Gathers the root, if there is one, and the first block. The rest is begun by the ends of blocks.
 Variable ShardedDataParallel::forward(const std::function<Variable()>& model_forward) {
+    computing_.begin();
     for (std::size_t u = 0; u < pending_.size(); u++)
         pending_[u] = static_cast<int>(layout_.units[u].parameters.size());
     for (std::size_t u = 0; u <= layout_.first_block && u < pending_.size(); u++)
@@ -39,6 +40,7 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
     if (unit == layout_.units.end())
         return output;  // it learns nothing, or is no block
     const auto u = static_cast<std::size_t>(unit - layout_.units.begin());
+    computing_.mark("forward " + block);
     release(u);
     if (u + 1 < layout_.units.size())
         before_forward(u + 1);
@@ -56,6 +58,7 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
 void ShardedDataParallel::before_forward(std::size_t u) {
     gather(u);
     device_.stream().wait(arrived_[value_slots_.of(u)]);
+    computing_.mark("waiting for " + layout_.units[u].name);
     if (prefetches_ && u + 1 < layout_.units.size())
         gather(u + 1);  // prefetch: it comes while this unit computes
 }
@@ -77,7 +80,11 @@ void ShardedDataParallel::gather(std::size_t u) {
         release(u);  // not before: the host is ahead of the computing, and asks early
     communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
+    if (!prefetches_)
+        wait_for_computing();  // the host is ahead of it, and asks early
+    communicating_.begin();
     enqueue_gather(u, communication_);
+    communicating_.mark("gather " + layout_.units[u].name);
     arrived_[slot].record(communication_);
     gathered_[slot] = static_cast<std::ptrdiff_t>(u);
     wait_in_first_step();
@@ -98,8 +105,10 @@ void ShardedDataParallel::backward(Variable loss) {
             "backward has ended, and a unit lacks a gradient: the loss must depend on every "
             "parameter");
     // The optimizer comes next on the compute stream: the chunks' sums must be there.
+    computing_.mark("backward " + layout_.units[layout_.first_block].name);
     done_.record(communication_);
     device_.stream().wait(done_);
+    computing_.mark("waiting for gradients");
 }
 
 ShardedDataParallel::NoSync::NoSync(ShardedDataParallel& sharded) : sharded_(sharded) {
@@ -115,6 +124,9 @@ ShardedDataParallel::NoSync::NoSync(ShardedDataParallel& sharded) : sharded_(sha
 // Comes before the backward of a block: its parameters must be there, and its slot for gradients
 // free.
 void ShardedDataParallel::before_backward(std::size_t u) {
+    // Names what was before it on the stream: the block above, or the loss.
+    const bool is_last = u + 1 == layout_.units.size();
+    computing_.mark("backward " + (is_last ? "loss" : layout_.units[u + 1].name));
     gather(u);
     device_.stream().wait(arrived_[value_slots_.of(u)]);
     if (prefetches_ && u > 0)
@@ -124,6 +136,7 @@ void ShardedDataParallel::before_backward(std::size_t u) {
         device_.stream().wait(reduced_[slot]);
         fill(gradients_[slot], 0.0f);  // the gaps: another block was here
     }
+    computing_.mark("waiting for " + layout_.units[u].name);
 }
 
 // Counts down the unit of a gradient that is final, and sends it off with the last one.
@@ -145,16 +158,24 @@ void ShardedDataParallel::count_down(const Parameter& parameter) {
 void ShardedDataParallel::reduce(std::size_t u) {
     const Unit& unit = layout_.units[u];
     wait_in_first_step();
-    computed_.record(device_.stream());
-    communication_.wait(computed_);
+    wait_for_computing();
+    communicating_.begin();
     communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
                                  chunks_[u]->gradient_for_writing().data(), unit.chunk,
                                  ReduceOp::average, communication_, "reduce " + unit.name);
+    communicating_.mark("reduce " + unit.name);
     count_received(u, sizeof(float));
     reduced_[gradient_slots_.of(u)].record(communication_);
     for (const auto& parameter : unit.parameters)
         parameter->clear_gradient();
     wait_in_first_step();
+}
+
+// Keeps what is enqueued next on the communication stream from beginning before all that is on the
+// compute stream now.
+void ShardedDataParallel::wait_for_computing() {
+    computed_.record(device_.stream());
+    communication_.wait(computed_);
 }
 
 // ---- Between backward and the optimizer
@@ -190,6 +211,7 @@ void ShardedDataParallel::after_step() {
 }
 
 void ShardedDataParallel::gather_changed_chunks() {
+    computing_.mark("optimizer");
     stepped_.record(device_.stream());
     std::ranges::fill(gathered_, -1);  // what is in the slots is of the step before
     if (stage_ < 3)

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "06_messages/support/timeline.hpp"
 #include "22_sharded/mesh.hpp"
 #include "22_sharded/short_gather.hpp"
 #include "22_sharded/units.hpp"
@@ -104,6 +105,14 @@ class ShardedDataParallel {
     // Returns the bytes that this rank has received, since the beginning.
     std::size_t received_bytes() const { return received_bytes_; }
 
+    // Records what the two streams do in each step, on these tracks, which must outlive their use.
+    // Null pointers end that.
+    void set_tracks(StreamTrack* compute, StreamTrack* communication) {
+        computing_.set(compute);
+        communicating_.set(communication);
+    }
+    Stream& communication_stream() { return communication_; }
+
   private:
     // ---- The beginning, in placing.cpp
     Tensor allocate(std::size_t elements, std::size_t& held);
@@ -118,6 +127,7 @@ class ShardedDataParallel {
     void before_backward(std::size_t unit);
     void gather(std::size_t unit);
     void reduce(std::size_t unit);
+    void wait_for_computing();
     void gather_all();
     void enqueue_gather(std::size_t unit, Stream& stream);
     void count_received(std::size_t unit, std::size_t bytes_each);
@@ -145,6 +155,7 @@ class ShardedDataParallel {
     std::vector<Event> released_, arrived_;  // by slot of values
     std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
+    OptionalTrack computing_, communicating_;
     bool is_first_step_ = true, is_reducing_ = true;
     std::size_t received_bytes_ = 0;
 };

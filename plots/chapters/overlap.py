@@ -24,8 +24,13 @@ def draw_overlap_timeline(measured):
         })
 
 
-def draw_two_steps(measured, titles):
-    """Two steps, one above the other, of the ranks' streams. `titles` by overlap, from the top."""
+def number_of_bucket(name):
+    return name.removeprefix("bucket ").split(",")[0] if name.startswith("bucket") else ""
+
+
+def draw_two_steps(measured, titles, kinds=TIMELINE, number_of=number_of_bucket):
+    """Two steps, one above the other, of the ranks' streams. `titles` by overlap, from the top.
+    `kinds` are the intervals' as in TIMELINE, and `number_of` says what stands in one, by name."""
     columns = map(measured.text,
                   ("overlap", "rank", "stream", "name")), map(measured.numbers,
                                                               ("begin_ms", "end_ms"))
@@ -43,13 +48,12 @@ def draw_two_steps(measured, titles):
         for of, rank, stream, name, begin, end in rows:
             if of != overlap:
                 continue
-            color = next(color for start, color in TIMELINE.values() if name.startswith(start))
+            color = next(color for start, color in kinds.values() if name.startswith(start))
             place = places[int(rank), stream]
             panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white",
                        linewidth=0.7)
-            if name.startswith("bucket") and end - begin > 0.02 * length:
-                number = name.removeprefix("bucket ").split(",")[0]
-                panel.annotate(number, ((begin + end) / 2, place), ha="center",
+            if end - begin > 0.02 * length:
+                panel.annotate(number_of(name), ((begin + end) / 2, place), ha="center",
                                va="center_baseline", color="white", fontsize=8)
         panel.set_yticks(list(places.values()), [
             f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}"
@@ -62,9 +66,9 @@ def draw_two_steps(measured, titles):
         panel.set(title=titles[overlap])
     panels[-1, 0].set(xlabel="milliseconds")
     panels[-1,
-           0].legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()],
-                     list(TIMELINE), loc="upper center", bbox_to_anchor=(0.5, -0.5 / height),
-                     ncol=len(TIMELINE))
+           0].legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in kinds.values()],
+                     list(kinds), loc="upper center", bbox_to_anchor=(0.5, -0.5 / height),
+                     ncol=len(kinds))
     return figure
 
 

@@ -1,5 +1,8 @@
 """The pictures of the chapter sharded."""
-from shared import BLUE, ORANGE, GREEN, RED, GREY, new_figure
+import re
+
+from chapters.overlap import draw_two_steps
+from shared import BLUE, ORANGE, GREEN, RED, GREY, RANKS, TIMELINE, new_figure
 
 KINDS = {
     "parameters": BLUE, "gathered": "#9cc0ea", "gradients": GREEN, "buckets": "#a5d6b5",
@@ -32,6 +35,29 @@ def draw_bill(measured):
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=8)
     return figure
+
+
+# The intervals of a step at stage 3.
+STEP = {
+    **{kind: of_kind
+       for kind, of_kind in TIMELINE.items() if of_kind[0] not in ("waiting", "bucket")},
+    "waiting": TIMELINE["waiting for gradients"],
+    "a unit's all-gather": ("gather", RED),
+    "its reduce-scatter": ("reduce", RANKS[4]),
+}
+
+
+def number_of_unit(name):
+    return "" if name.startswith("waiting") else re.search(r"\d*$", name).group()
+
+
+def draw_timeline(measured):
+    """A step at stage 3 over a simulated link, with prefetch and without."""
+    return draw_two_steps(
+        measured, {
+            "off": "Stage 3 without prefetch: a unit is gathered when the computing comes to it",
+            "on": "With prefetch: it is gathered while the unit before computes",
+        }, STEP, number_of_unit)
 
 
 def draw_steps(measured):
@@ -84,6 +110,7 @@ def draw_scale(measured):
 
 DRAWINGS = {
     "sharded_bill": draw_bill,
+    "sharded_timeline": draw_timeline,
     "bench_sharded": draw_steps,
     "bench_sharded_scale": draw_scale,
 }

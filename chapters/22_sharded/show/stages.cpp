@@ -1,6 +1,8 @@
 #include "22_sharded/show/stages.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -39,7 +41,7 @@ struct Training {
           host(make_run_scoped<Device>(rank, 0, TensorMemory::host)),
           model(make_stage_model(plan.model, host, plan.batch, plan.seed)),
           device(make_run_scoped<Device>(rank, reserved_bytes(*model, plan, rank.world_size()))),
-          options{.bfloat16 = plan.bfloat16 && plan.stage == 3},
+          options{.prefetch = plan.prefetch, .bfloat16 = plan.bfloat16 && plan.stage == 3},
           arena_bytes(arena_bytes_of(model->blocks(), plan.stage, rank.world_size(), options)),
           tape(device) {
         model->prepare(rank, device, images);
@@ -47,6 +49,8 @@ struct Training {
 
     // Makes a communicator of all ranks, with the memory that the stage takes.
     std::unique_ptr<Communicator> communicator() {
+        if (plan.link)
+            return make_native_communicator(rank, arena_bytes, {.link = plan.link});
         return make_communicator("native", rank, arena_bytes, {.order = plan.order});
     }
 
@@ -114,6 +118,10 @@ StageResult train_sharded(Training& training, Communicator& communicator, Mesh m
                                 training.plan.stage, training.options);
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;
+    StreamTrack compute("compute", training.device.stream());
+    StreamTrack communication("communication", sharded.communication_stream());
+    if (training.plan.is_watched)
+        sharded.set_tracks(&compute, &communication);
     training.run(result, communicator, [&](int step) {
         const Variable loss =
             sharded.forward([&] { return training.model->loss(training.tape, step); });
@@ -123,6 +131,11 @@ StageResult train_sharded(Training& training, Communicator& communicator, Mesh m
         optimizer->step();
         optimizer->zero_gradients();
         sharded.after_step();
+        if (training.plan.is_watched) {
+            result.timelines.push_back(compute.read(training.rank.rank()));
+            std::ranges::move(communication.read(training.rank.rank()),
+                              std::back_inserter(result.timelines.back()));
+        }
         return loss.value();
     });
     result.received_per_step =

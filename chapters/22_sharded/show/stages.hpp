@@ -4,7 +4,7 @@
 #include <string>
 
 #include "22_sharded/sharded.hpp"
-#include "22_sharded/show/stage_models.hpp"
+#include "22_sharded/support/stage_models.hpp"
 
 namespace ddp {
 
@@ -14,7 +14,8 @@ struct StageResult {
     std::size_t at_most = 0;  // bytes of its device, with activations and the communicator
     std::size_t received_per_step = 0;  // bytes
     double seconds_per_step = 0;
-    double first_loss = 0, last_loss = 0;  // of this rank
+    double first_loss = 0, last_loss = 0;            // of this rank
+    std::vector<std::vector<StreamSpan>> timelines;  // of this rank's steps, if they are watched
 };
 
 struct StagePlan {
@@ -22,8 +23,10 @@ struct StagePlan {
     std::string model = "mlp";
     int steps = 20, batch = 32;
     std::string optimizer = "adam";
-    std::optional<double> clip = std::nullopt;  // the longest gradient
-    bool bfloat16 = false;                      // at stage 3: what is gathered
+    std::optional<double> clip = std::nullopt;     // the longest gradient
+    bool bfloat16 = false, prefetch = true;        // at stage 3
+    bool is_watched = false;                       // at stages 1 to 3: each step
+    std::optional<LinkSpeed> link = std::nullopt;  // a simulated one
     std::uint64_t seed = 1;
     // Between nodes: one ring has the order of a reduce-scatter over all ranks.
     AllReduceOrder order{.levels = 1};

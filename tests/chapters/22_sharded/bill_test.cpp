@@ -7,7 +7,7 @@
 #include "06_messages/peers.hpp"
 #include "15_overlap/ddp.hpp"
 #include "22_sharded/sharded.hpp"
-#include "22_sharded/show/stage_models.hpp"
+#include "22_sharded/support/stage_models.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

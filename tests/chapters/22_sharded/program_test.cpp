@@ -25,11 +25,36 @@ TEST_CASE("sharded program: four stages, one hash, the same for threads and for 
         // Each stage keeps less than the one before.
         for (const char* column : {"parameters", "gradients", "moments"})
             REQUIRE(run.csv.number(3, column) < run.csv.number(0, column));
+        // Below the table is a timeline, whose times are those of this run.
+        const std::string table = run.output.substr(0, run.output.find("One step of rank 0"));
         if (how == "--ranks")
-            of_threads = run.output;
-        REQUIRE(run.output == of_threads);
+            of_threads = table;
+        REQUIRE(table == of_threads);
+        REQUIRE(run.count("with prefetch: ") == 1);
     }
     REQUIRE(nothing_is_left(SHARDED_PROGRAM));
+}
+
+TEST_CASE("sharded program: the timeline of a step, if there is something to gather") {
+    const Words words{"--model", "transformer", "--quick"};
+    const ProgramRun two = program.run(words + Words{"--ranks", "2", "--link", "500MB/s,0us"});
+    REQUIRE(two.count("over a link of 500 MB/s") == 1);
+    const Csv timeline = two.beside("timeline");
+    for (const std::string prefetch : {"on", "off"})
+        for (const std::string rank : {"0", "1"})
+            for (const std::string what :
+                 {"gather root", "gather encoder layer 0", "reduce decoder layer 3",
+                  "forward decoder layer 3", "backward encoder layer 0", "optimizer"}) {
+                CAPTURE(prefetch, rank, what);
+                int found = 0;
+                for (std::size_t row = 0; row < timeline.rows.size(); row++)
+                    found += timeline.text(row, "overlap") == prefetch &&
+                             timeline.text(row, "rank") == rank &&
+                             timeline.text(row, "name") == what;
+                // A block is gathered again for its backward, and the root stays.
+                REQUIRE(found == (what == "gather encoder layer 0" ? 2 : 1));
+            }
+    REQUIRE(program.run(words + Words{"--ranks", "1"}).count("One rank gathers nothing") == 1);
 }
 
 TEST_CASE("sharded program: the hybrid ends in the bits of DDP on two levels, and not on one") {

@@ -3,7 +3,9 @@
 #include "22_sharded/sharded.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <optional>
 
 #include "03_network/cross_entropy.hpp"
@@ -12,6 +14,7 @@
 #include "09_all_reduce/all_reduce.hpp"
 #include "15_overlap/ddp.hpp"
 #include "16_recipe/clip_gradients.hpp"
+#include "common/report/bench.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -221,6 +224,131 @@ TEST_CASE("sharded: what a rank keeps and receives is what the bill says") {
     // Two units are still there when backward begins: the last two are not gathered twice.
     REQUIRE(three.received ==
             (ranks - 1) * (3 * chunks - chunk_bytes(2, ranks) - chunk_bytes(3, ranks)));
+}
+
+namespace {
+
+// Returns what both streams of rank 1 did in the second step of stage 3.
+std::vector<StreamSpan> watched_step(bool prefetches) {
+    constexpr int ranks = 3, watched_rank = 1;
+    World world(thread_options(ranks));
+    std::vector<StreamSpan> spans;
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(7);
+        const auto model = make_mlp(device, random, widths);
+        const auto communicator = make_native_communicator(rank, 4 << 20);
+        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), 3,
+                                    {.prefetch = prefetches});
+        Sgd optimizer(sharded.chunks(), 0.05);
+        StreamTrack compute("compute", device.stream());
+        StreamTrack communication("communication", sharded.communication_stream());
+        Tape tape(device);
+        for (const bool is_watched : {false, true}) {
+            if (is_watched)
+                sharded.set_tracks(&compute, &communication);
+            const Batch batch = batch_of(device, {rank.rank(), rank.rank() + 3});
+            sharded.backward(
+                cross_entropy(sharded.forward(tape.constant(batch.images)), batch.labels));
+            optimizer.step();
+            optimizer.zero_gradients();
+            sharded.after_step();
+            tape.clear();
+        }
+        communicator->synchronize(device.stream());
+        if (rank.rank() == watched_rank) {
+            spans = compute.read(watched_rank);
+            for (const StreamSpan& span : communication.read(watched_rank))
+                spans.push_back(span);
+        }
+        rank.barrier();
+    });
+    return spans;
+}
+
+// Returns what one stream did, in its order, but for waiting.
+std::vector<std::string> order_on(const std::string& track, const std::vector<StreamSpan>& spans) {
+    std::vector<std::string> order;
+    for (const StreamSpan& span : spans)
+        if (span.track == track && !span.what.starts_with("waiting"))
+            order.push_back(span.what);
+    return order;
+}
+
+}  // namespace
+
+TEST_CASE("sharded: a unit is gathered one block ahead of its backward, or when that begins") {
+    using Order = std::vector<std::string>;
+    const auto ahead = watched_step(true), late = watched_step(false);
+    for (const auto& spans : {ahead, late})
+        REQUIRE(order_on("compute", spans) ==
+                Order{"forward linear1", "forward linear2", "forward linear3", "forward linear4",
+                      "backward loss", "backward linear4", "backward linear3", "backward linear2",
+                      "backward linear1", "optimizer"});
+    // Ahead, linear2 and linear1 are gathered before the sum of the block above is sent.
+    REQUIRE(order_on("communication", ahead) ==
+            Order{"gather linear1", "gather linear2", "gather linear3", "gather linear4",
+                  "reduce linear4", "gather linear2", "reduce linear3", "gather linear1",
+                  "reduce linear2", "reduce linear1"});
+    REQUIRE(order_on("communication", late) ==
+            Order{"gather linear1", "gather linear2", "gather linear3", "gather linear4",
+                  "reduce linear4", "reduce linear3", "gather linear2", "reduce linear2",
+                  "gather linear1", "reduce linear1"});
+}
+
+namespace {
+
+// Returns whether the second of two units arrives while the compute stream stands still in front of
+// the first one.
+bool arrives_early(bool prefetches) {
+    World world(thread_options(3));
+    std::atomic<bool> arrives = false;
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(7);
+        const auto model = make_mlp(device, random, {64, 37, 10});
+        const auto communicator = make_native_communicator(rank, 4 << 20);
+        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), 3,
+                                    {.prefetch = prefetches});
+        const Batch batch = batch_of(device, {rank.rank(), rank.rank() + 3});
+        Tape tape(device);
+        std::promise<void> gate;
+        for (const bool is_held : {false, true}) {
+            const Variable scores = sharded.forward([&] {
+                if (is_held)
+                    DDP_CHECK(cudaLaunchHostFunc(
+                        device.stream(),
+                        [](void* held) {
+                            static_cast<std::promise<void>*>(held)->get_future().wait();
+                        },
+                        &gate));
+                return model->forward(tape.constant(batch.images));
+            });
+            if (is_held) {
+                for (const Stopwatch clock; !arrives && clock.seconds() < (prefetches ? 20 : 0.2);)
+                    arrives = cudaStreamQuery(sharded.communication_stream()) == cudaSuccess;
+                rank.barrier();
+                gate.set_value();
+            }
+            sharded.backward(cross_entropy(scores, batch.labels));
+            sharded.after_step();
+            for (const auto& chunk : sharded.chunks())
+                chunk->clear_gradient();
+            tape.clear();
+        }
+        communicator->synchronize(device.stream());
+        rank.barrier();
+    });
+    return arrives;
+}
+
+}  // namespace
+
+TEST_CASE("sharded: with prefetch a unit arrives while the one before computes, without it later") {
+    REQUIRE(arrives_early(true));
+    REQUIRE(!arrives_early(false));
 }
 
 TEST_CASE("sharded: refusals in one sentence") {

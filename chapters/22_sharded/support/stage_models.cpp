@@ -1,4 +1,4 @@
-#include "22_sharded/show/stage_models.hpp"
+#include "22_sharded/support/stage_models.hpp"
 
 #include <optional>
 
