@@ -36,10 +36,9 @@ void complete(ShardedOptions& mine, const CommonOptions& common) {
         plan.steps = std::min(plan.steps, 5);
     if (plan.batch == 0)
         plan.batch = plan.model == "mlp" ? 32 : 4;
-    if (mine.saves() && (plan.stage == 0 || plan.model != "mlp"))
+    if (mine.saves() && plan.stage == 0)
         throw OptionError(
-            "--folder and --failover train the mlp at stage 1, 2 or 3: leave out --model, and "
-            "give another --stage.");
+            "--folder and --failover are of stages 1, 2 and 3: give another --stage.");
     if ((plan.clip || plan.bfloat16) && (mine.hybrid || mine.saves()))
         throw OptionError(
             "--clip and --bfloat16 are for the table of stages: leave out what trains otherwise.");
@@ -112,7 +111,7 @@ int main(int argc, char** argv) {
     options.example("--ranks 3", "a number that divides no layer");
     options.example("--model transformer --stage 3", "one stage, a unit for each block");
     options.example("--processes 4 --optimizer sgd", "processes, and one moment in place of two");
-    options.example("--folder run1", "again after Ctrl-C: it goes on");
+    options.example("--folder run1 --stage 3", "again after Ctrl-C: it goes on");
     options.example("--hybrid --shape 2x3", "two simulated nodes of three ranks");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         return run(world, common, mine);

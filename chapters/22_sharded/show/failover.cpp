@@ -4,8 +4,6 @@
 
 #include <iostream>
 
-#include "03_network/cross_entropy.hpp"
-#include "03_network/loader.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "19_checkpoint_failover/job/status_line.hpp"
 #include "19_checkpoint_failover/show/scenario.hpp"
@@ -26,10 +24,9 @@ void report(Rank& rank, const std::string& what, int step, const std::string& va
 void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
            const CheckpointPlan& checkpoints) {
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
-                                           plan.batch, LastBatch::drop);
     auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
     const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
+    model->prepare(rank, device, images);
     const auto communicator = make_communicator(
         "native", rank, arena_bytes_of(model->blocks(), plan.stage, rank.world_size()));
     ShardedDataParallel sharded(*communicator, device, model->blocks(), plan.stage);
@@ -38,6 +35,7 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
                            {{"batch", std::to_string(plan.batch)},
                             {"optimizer", plan.optimizer},
                             {"seed", std::to_string(plan.seed)},
+                            {"model", plan.model},
                             {"number of pictures", std::to_string(images.count())}},
                            [&](const std::string& what, int step) {
                                send_to_supervisor({rank.rank(), what, step, ""});
@@ -48,26 +46,18 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
     if (from && rank.rank() == 0 && !has_supervisor())
         std::cout << "from the checkpoint of " << from->ranks << " ranks" << std::endl;
     Tape tape(device);
-    for (; state.step < plan.steps; state.epoch++, state.taken = 0) {
-        loader.start_epoch(rest_of_epoch(loader.samples(), plan.seed, state.epoch, state.taken,
-                                         rank.rank(), rank.world_size()));
-        for (std::optional<Batch> batch;
-             state.step < plan.steps && (batch = loader.next()).has_value();) {
-            rank.check();
-            sharded.backward(
-                cross_entropy(sharded.forward(tape.constant(batch->images)), batch->labels));
-            run.wait_for_copy();
-            optimizer->step();
-            optimizer->zero_gradients();
-            sharded.after_step();
-            tape.clear();
-            state.step++;
-            state.taken += plan.batch * rank.world_size();
-            state.samples += plan.batch * rank.world_size();
-            if (rank.rank() == 0)
-                report(rank, "step", state.step, std::to_string(state.samples) + " 0");
-            run.save_if_due();
-        }
+    while (state.step < plan.steps) {
+        rank.check();
+        sharded.backward(sharded.forward([&] { return model->loss(tape, state); }));
+        run.wait_for_copy();
+        optimizer->step();
+        optimizer->zero_gradients();
+        sharded.after_step();
+        tape.clear();
+        count_step(state, plan, rank);
+        if (rank.rank() == 0)
+            report(rank, "step", state.step, std::to_string(state.samples) + " 0");
+        run.save_if_due();
     }
     run.finish();
     report(rank, "done", state.step, hash_of_sharded(rank, host, sharded));
@@ -95,7 +85,7 @@ void show_failover(const StagePlan& plan, const CommonOptions& common) {
         .launcher = kernels_run_on_cpu ? Launcher::processes : Launcher::threads,
         .ranks = ranks,
         .nodes = {},
-        .arguments = {"--stage=" + std::to_string(plan.stage), "--every=5",
+        .arguments = {"--stage=" + std::to_string(plan.stage), "--every=5", "--model=" + plan.model,
                       "--steps=" + std::to_string(plan.steps),
                       "--batch=" + std::to_string(plan.batch), "--optimizer=" + plan.optimizer,
                       "--seed=" + std::to_string(common.seed), "--timeout=10"},

@@ -56,14 +56,15 @@ struct Training {
 
     // Takes the plan's steps, which end with the communicator's work, and notes what they took.
     void run(StageResult& result, Communicator& communicator,
-             const std::function<Tensor(int number)>& step) {
+             const std::function<Tensor(TrainingState& state)>& step) {
         std::vector<Tensor> losses;
         rank.barrier();
         const Stopwatch clock;
-        for (int made = 0; made < plan.steps; made++) {
+        for (TrainingState state; state.step < plan.steps;) {
             rank.check();
-            losses.push_back(step(made));
+            losses.push_back(step(state));
             tape.clear();
+            count_step(state, plan, rank);
         }
         communicator.synchronize(device.stream());
         result.seconds_per_step = clock.seconds() / plan.steps;
@@ -95,9 +96,9 @@ StageResult train_replicated(Training& training, Communicator& communicator) {
     const Units units = units_of(training.model->blocks(), training.rank.world_size());
     ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, parameters);
-    training.run(result, communicator, [&](int step) {
+    training.run(result, communicator, [&](TrainingState& state) {
         const Variable loss =
-            ddp.forward([&] { return training.model->loss(training.tape, step); });
+            ddp.forward([&] { return training.model->loss(training.tape, state); });
         ddp.backward(loss);
         if (training.plan.clip)
             clip_grad_norm(parameters, *training.plan.clip);
@@ -122,9 +123,9 @@ StageResult train_sharded(Training& training, Communicator& communicator, Mesh m
     StreamTrack communication("communication", sharded.communication_stream());
     if (training.plan.is_watched)
         sharded.set_tracks(&compute, &communication);
-    training.run(result, communicator, [&](int step) {
+    training.run(result, communicator, [&](TrainingState& state) {
         const Variable loss =
-            sharded.forward([&] { return training.model->loss(training.tape, step); });
+            sharded.forward([&] { return training.model->loss(training.tape, state); });
         sharded.backward(loss);
         if (training.plan.clip)
             sharded.clip_grad_norm(*training.plan.clip);
@@ -148,6 +149,13 @@ StageResult train_sharded(Training& training, Communicator& communicator, Mesh m
 }
 
 }  // namespace
+
+void count_step(TrainingState& state, const StagePlan& plan, const Rank& rank) {
+    const int samples = plan.batch * rank.world_size();
+    state.step++;
+    state.taken += samples;
+    state.samples += samples;
+}
 
 std::string name_of_stage(int stage) {
     return stage == 0 ? "0: DDP" : std::to_string(stage);

@@ -32,6 +32,9 @@ struct StagePlan {
     AllReduceOrder order{.levels = 1};
 };
 
+// Counts a step that all ranks have made.
+void count_step(TrainingState& state, const StagePlan& plan, const Rank& rank);
+
 // Returns "0: DDP", "1", "2" or "3".
 std::string name_of_stage(int stage);
 

@@ -31,18 +31,22 @@ class Perceptron final : public StageModel {
         loader_ = &make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            batch_, LastBatch::drop);
     }
-    Variable loss(Tape& tape, int step) override {
-        if (step > 0)
-            current_ = loader_->next();
-        if (!current_) {
-            loader_->start_epoch(shard(shuffled(loader_->samples(), seed_, ++epoch_), rank_->rank(),
-                                       rank_->world_size()));
-            current_ = loader_->next();
+    Variable loss(Tape& tape, TrainingState& state) override {
+        for (current_ = next(); !current_; current_ = next()) {
+            if (has_epoch_) {
+                state.epoch++;
+                state.taken = 0;
+            }
+            loader_->start_epoch(rest_of_epoch(loader_->samples(), seed_, state.epoch, state.taken,
+                                               rank_->rank(), rank_->world_size()));
+            has_epoch_ = true;
         }
         return cross_entropy(model_->forward(tape.constant(current_->images)), current_->labels);
     }
 
   private:
+    std::optional<Batch> next() { return has_epoch_ ? loader_->next() : std::nullopt; }
+
     const int batch_;
     const std::uint64_t seed_;
     Random random_;
@@ -50,7 +54,7 @@ class Perceptron final : public StageModel {
     Rank* rank_ = nullptr;
     Loader* loader_ = nullptr;
     std::optional<Batch> current_;
-    int epoch_ = 0;
+    bool has_epoch_ = false;
 };
 
 // Letters are numbered behind the tokens that mean something.
@@ -83,8 +87,8 @@ class Reversing final : public StageModel {
         rank_ = &rank;
         device_ = &device;
     }
-    Variable loss(Tape& tape, int step) override {
-        const auto number = static_cast<std::uint64_t>(step);
+    Variable loss(Tape& tape, TrainingState& state) override {
+        const auto number = static_cast<std::uint64_t>(state.step);
         masks_.begin({.step = number,
                       .samples = batch_,
                       .first = rank_->rank(),

@@ -7,6 +7,7 @@
 #include "03_network/loader.hpp"
 #include "05_ranks/rank.hpp"
 #include "16_recipe/dropout.hpp"
+#include "19_checkpoint_failover/training_state.hpp"
 #include "22_sharded/blocks.hpp"
 #include "common/data/random.hpp"
 
@@ -23,8 +24,9 @@ class StageModel {
 
     // Gets ready to train on `device`, on this rank's samples. Everything must outlive this object.
     virtual void prepare(Rank& rank, Device& device, const LabelledImages& images) = 0;
-    // Computes the loss of the step's batch; to be called with 0, 1, 2 and so on.
-    virtual Variable loss(Tape& tape, int step) = 0;
+    // Computes the loss of the batch that comes at this point of the training, which may have begun
+    // elsewhere. If an epoch has ended, `state` becomes the beginning of the next one.
+    virtual Variable loss(Tape& tape, TrainingState& state) = 0;
 };
 
 // Makes a "mlp" or a "transformer". Steps take `batch` samples on each rank. `host` must outlive

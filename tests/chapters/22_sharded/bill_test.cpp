@@ -149,10 +149,13 @@ Measured measure_transformer(Rank& rank, int stage) {
     auto& device = make_run_scoped<Device>(rank, std::size_t{48} << 20);
     const auto model = make_stage_model("transformer", host, 2, 3);
     model->prepare(rank, device, {});
-    int step = 0;
+    TrainingState state;
     return measure(rank, device,
                    {model->module(), [&] { return model->blocks(); }, model->activations(),
-                    [&](Tape& tape) { return model->loss(tape, step++); }},
+                    [&](Tape& tape) {
+                        state.step++;
+                        return model->loss(tape, state);
+                    }},
                    stage, {});
 }
 

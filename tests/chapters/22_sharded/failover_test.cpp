@@ -16,7 +16,7 @@ constexpr int job_ranks = 4, job_steps = 60;
 // Supervises the program with these faults, one in each attempt, which end the attempt's job.
 // `left`: the ranks of all attempts but the first.
 Scenario train_with(const std::vector<Fault>& planned, const Pictures& pictures,
-                    int left = job_ranks) {
+                    int left = job_ranks, const std::string& model = "mlp") {
     const TemporaryFolder folder;
     Faults faults(planned);
     Supervisor supervisor(
@@ -26,6 +26,7 @@ Scenario train_with(const std::vector<Fault>& planned, const Pictures& pictures,
             return Words{SHARDED_PROGRAM,
                          "--processes=" + std::to_string(ranks),
                          "--stage=3",
+                         "--model=" + model,
                          "--folder=" + (folder / "checkpoints").string(),
                          "--data=" + pictures.folder(),
                          "--every=5",
@@ -57,6 +58,20 @@ TEST_CASE("sharded failover: killed, four ranks end in the same bits, and three 
     REQUIRE(fewer.recoveries().at(0).ranks == 3);
     REQUIRE(fewer.recoveries().at(0).from_step >= 10);
     REQUIRE(fewer.attempts.back().last_step() == job_steps);
+    REQUIRE(nothing_is_left(SHARDED_PROGRAM));
+}
+
+TEST_CASE("sharded failover: a transformer that is killed ends in the same bits") {
+    if (!processes_can_run_kernels(job_ranks))
+        return;
+    const Pictures pictures(400, 20);
+    const auto train = [&](const std::vector<Fault>& faults) {
+        return train_with(faults, pictures, job_ranks, "transformer");
+    };
+    const Scenario killed = train({{Fault::Kind::kill, 1, 24}});
+    REQUIRE(killed.attempts.size() == 2);
+    REQUIRE(killed.recoveries().at(0).from_step >= 10);
+    REQUIRE(killed.final_hash() == train({}).final_hash());
     REQUIRE(nothing_is_left(SHARDED_PROGRAM));
 }
 

@@ -3,6 +3,7 @@
 
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -111,6 +112,34 @@ TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one has
             Approx(exact.csv.number(3, "last_loss")).epsilon(0.02));
 }
 
+// With so few pictures an epoch of the perceptron ends after five steps: between two of the parts.
+TEST_CASE("sharded program: parts of a training end where the whole does, for each model") {
+    const Pictures data(120, 20);
+    for (const std::string model : {"mlp", "transformer"}) {
+        const auto train = [&](const std::string& stage, int steps,
+                               const std::filesystem::path& folder) {
+            const ChildResult result = program.call(
+                {"--model", model, "--stage", stage, "--steps", std::to_string(steps), "--ranks",
+                 "3", "--batch", "8", "--data", data.folder(), "--folder", folder.string()});
+            REQUIRE(result.exit_code == 0);
+            const std::string done = "done at step " + std::to_string(steps) + ": ";
+            REQUIRE(count(result.output, done) == 1);
+            return result.output.substr(result.output.find(done) + done.size(), 16);
+        };
+        const TemporaryFolder folder;
+        const std::string whole = train("1", 12, folder / "whole");
+        train("3", 5, folder / "parts");
+        train("2", 8, folder / "parts");
+        REQUIRE(train("3", 12, folder / "parts") == whole);
+        const std::string other = model == "mlp" ? "transformer" : "mlp";
+        const std::string refused =
+            program.refusal({"--model", other, "--stage", "3", "--ranks", "3", "--batch", "8",
+                             "--data", data.folder(), "--folder", (folder / "parts").string()},
+                            1);
+        REQUIRE(count(refused, "whose model was " + model + ", and now it is " + other) == 1);
+    }
+}
+
 // A bill with an unwelcome surprise would fail here, too: the device has no room for one.
 TEST_CASE("sharded program: a transformer that does not fit is trained at stage 3") {
     if (!processes_can_run_kernels(4))
@@ -138,6 +167,7 @@ TEST_CASE("sharded program: bad input in one sentence") {
                   "has 6 ranks, and there are 4") == 1);
     REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
     REQUIRE(count(program.refusal({"--hybrid", "--folder", "x"}), "makes no checkpoints") == 1);
+    REQUIRE(count(program.refusal({"--failover", "--stage", "0"}), "of stages 1, 2 and 3") == 1);
     REQUIRE(count(program.refusal({"--bfloat16", "--stage", "2"}), "is of stage 3") == 1);
 }
 
