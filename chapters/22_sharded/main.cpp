@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     options.add_flag("--failover", mine.failover, "ranks are killed, and the training goes on");
     options.add_flag("--hybrid", mine.hybrid, "sharded in each node, replicated between nodes");
     mine.order.add_to(options);
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    options.refuse({"--trace"}, "the timeline of a step is drawn, and is in a file beside --csv");
     options.example("--ranks 3", "a number that divides no layer");
     options.example("--model transformer --stage 3", "one stage, a unit for each block");
     options.example("--processes 4 --optimizer sgd", "processes, and one moment in place of two");

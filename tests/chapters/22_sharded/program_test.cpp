@@ -162,7 +162,7 @@ TEST_CASE("sharded program: a transformer that does not fit is trained at stage 
 }
 
 TEST_CASE("sharded program: bad input in one sentence") {
-    REQUIRE(count(program.refusal({"--trace", "x.json"}), "a step is in 15_overlap") == 1);
+    REQUIRE(count(program.refusal({"--trace", "x.json"}), "a step is drawn") == 1);
     REQUIRE(count(program.refusal({"--shape", "2x3", "--ranks", "4"}),
                   "has 6 ranks, and there are 4") == 1);
     REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
