@@ -75,7 +75,7 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
         if (rank.rank() == 0) {
             Device host(0, TensorMemory::host);
             const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
-            show_bill(*model, moments_of(plan.optimizer), beside(common.csv, "bill"));
+            show_bill(*model, plan, beside(common.csv, "bill"));
         }
         show_stages(rank, data.train, plan, mine.stages(), common.csv);
         if (mine.stage == "all")

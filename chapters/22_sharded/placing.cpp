@@ -44,7 +44,7 @@ std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks, in
             bytes += room(elements);
     for (const Unit& unit : layout.units)
         bytes += ((stage >= 2) + (stage >= 3)) * room(unit.chunk);
-    if (options.bfloat16)
+    if (stage >= 3 && options.bfloat16)
         bytes += ShortGather::arena_bytes(layout, ranks);
     return SharedArena::unit + std::max(bytes, room(Rest(blocks.model).elements()));
 }

@@ -9,7 +9,7 @@
 
 namespace ddp {
 
-void show_bill(StageModel& model, std::size_t moments_each, const std::filesystem::path& csv) {
+void show_bill(StageModel& model, const StagePlan& plan, const std::filesystem::path& csv) {
     CsvWriter file(csv, {"stage", "ranks", "parameters", "gathered", "gradients", "buckets",
                          "moments", "activations", "communicator"});
     Table table("The bill: KiB of a step on each rank, before anything is allocated",
@@ -17,7 +17,8 @@ void show_bill(StageModel& model, std::size_t moments_each, const std::filesyste
                  "activations", "communicator", "all"});
     for (const int stage : {0, 1, 2, 3})
         for (const int ranks : {1, 2, 4, 8}) {
-            Bill bill = bill_of(model.blocks(), stage, ranks, moments_each);
+            Bill bill = bill_of(model.blocks(), stage, ranks, moments_of(plan.optimizer),
+                                {.bfloat16 = plan.bfloat16});
             bill.activations = model.activations();
             const auto kib = [](std::size_t bytes) {
                 return format_fixed(static_cast<double>(bytes) / 1024, 0);

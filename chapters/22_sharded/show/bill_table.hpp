@@ -6,7 +6,8 @@
 
 namespace ddp {
 
-// Prints what a step of this model takes, and writes it to `csv`.
-void show_bill(StageModel& model, std::size_t moments_each, const std::filesystem::path& csv);
+// Prints what a step of this model takes with the plan's optimizer and options, and writes it to
+// `csv`.
+void show_bill(StageModel& model, const StagePlan& plan, const std::filesystem::path& csv);
 
 }  // namespace ddp

@@ -103,6 +103,17 @@ TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one has
     REQUIRE(exact.count("exception") == 0);
     REQUIRE(rounded.csv.text(2, "hash") == exact.csv.text(2, "hash"));
     REQUIRE(rounded.csv.text(3, "hash") != exact.csv.text(3, "hash"));
+    // The bill has the arrays for it: on one rank, two bytes for a chunk and for all of them.
+    const Csv of_rounded = rounded.beside("bill"), of_exact = exact.beside("bill");
+    for (std::size_t row = 0; row < of_exact.rows.size(); row++) {
+        CAPTURE(row);
+        const double more = of_rounded.number(row, "gathered") - of_exact.number(row, "gathered");
+        REQUIRE((more > 0) == (of_exact.number(row, "stage") == 3));
+        REQUIRE(of_rounded.number(row, "communicator") - of_exact.number(row, "communicator") <
+                2000);
+        if (of_exact.number(row, "stage") == 3 && of_exact.number(row, "ranks") == 1)
+            REQUIRE(more == Approx(of_exact.number(row, "gathered") / 2).epsilon(0.02));
+    }
     // What stage 3 sends more than DDP, it saves in this way.
     REQUIRE(exact.csv.number(3, "received_per_step") >
             1.3 * exact.csv.number(0, "received_per_step"));
