@@ -84,6 +84,7 @@ help_of_other_verbs() {
   ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,
                                 where each rank stood; and what the profiler's traces of a slow one say: what nothing
                                 hides, who comes last, who waits for data
+  ./book read --what-if FILE... the traces' steps with another bucket_cap_mb, another link or more ranks, simulated
   ./book predict --parameters LIST --link ALPHA,BETA --backward TIME
                                 what a job of yours would do on more ranks: the best bucket_cap_mb, what backward
                                 hides, how many ranks still pay; chapter 23 says how to make LIST

@@ -92,7 +92,25 @@ predict() {
 }
 
 read_dumps() {  # `read` is the shell's own
+    if [[ ${1:-} == --what-if ]] && (($# > 1)); then
+        read_what_if "${@:2}"
+        return
+    fi
     if (($# == 0)) || [[ $1 == -* ]]; then bad_input "read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each."; fi
     command -v python3 >/dev/null || fail "read needs a python3."
     exec python3 -B "$root/chapters/23_your_job/read_dumps.py" "$@"
+}
+
+# Python makes of the traces what the simulator takes.
+read_what_if() {  # FILE...
+    local made options
+    command -v python3 >/dev/null || fail "read needs a python3."
+    prepare bench
+    made=$(mktemp -d)
+    # shellcheck disable=SC2064  # this folder, whatever the name means later
+    trap "rm -rf '$made'" EXIT
+    python3 -B "$root/chapters/23_your_job/read_dumps.py" --what-if "$made" "$@" || exit
+    build "the prediction" cluster_predict
+    mapfile -t options <"$made/options"
+    "$folder/bin/cluster_predict" "${options[@]}"
 }

@@ -315,7 +315,7 @@ def report(dumps):
 def main():
     if len(sys.argv) < 2:
         sys.exit("read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each.")
-    if read_traces.is_trace(sys.argv[1]):
+    if sys.argv[1] == "--what-if" or read_traces.is_trace(sys.argv[1]):
         return read_traces.main()
     print("\n".join(report(load(sys.argv[1:]))))
 

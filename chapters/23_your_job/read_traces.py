@@ -9,6 +9,8 @@
 PyTorch writes such a trace by torch.profiler.profile(...).export_chrome_trace("rank0.json"). The clocks of the ranks differ. But no rank
 leaves a collective before the last one has come, and all leave it within a moment: so the ends of the collectives are laid over one
 another. Needs Python alone.
+
+`./book read --what-if FILE...` plays the step with another cap, link or number of ranks (what_if.py).
 """
 import bisect
 import collections
@@ -23,7 +25,9 @@ import zlib
 
 MOST_BYTES = 1 << 29
 COLLECTIVE = re.compile(r"^(gloo|mpi|ddp_by_hand):(?!send|recv)|^nccl(Dev)?Kernel")
+BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::AccumulateGrad$|^c10d::allreduce_$")
 DATA = re.compile(r"^enumerate\(DataLoader\)")
+TYPES = {"float": ("float32", 4), "double": ("float64", 8), "c10::Half": ("float16", 2), "c10::BFloat16": ("bfloat16", 2)}
 NOT_WORK = re.compile(r"^c10d::|^ProfilerStep|^enumerate\(DataLoader\)|^PyTorch Profiler")
 
 
@@ -60,8 +64,25 @@ def is_trace(path):
 class Span:
     """What took from begin to end, in seconds of this rank's clock."""
 
-    def __init__(self, name, begin, end, thread):
-        self.name, self.begin, self.end, self.thread = name, begin, end, thread
+    def __init__(self, name, begin, end, shape=None):
+        self.name, self.begin, self.end, self.shape = name, begin, end, shape
+
+
+class Shape:
+    """How many elements of which type a call had as its first argument: what record_shapes=True adds to a trace."""
+
+    @staticmethod
+    def of(arguments):
+        """Returns it, or None where nobody has recorded it."""
+        dims, types = (arguments.get(name) if isinstance(arguments, dict) else None for name in ("Input Dims", "Input type"))
+        if not (isinstance(dims, list) and dims and isinstance(dims[0], list) and isinstance(types, list) and types and types[0] in TYPES):
+            return None
+        if not all(isinstance(dim, int) and dim > 0 for dim in dims[0]) or math.prod(dims[0]) >= 1 << 40:
+            return None
+        shape = Shape()
+        shape.elements, (shape.type, size) = math.prod(dims[0]), TYPES[types[0]]
+        shape.bytes = shape.elements * size
+        return shape
 
 
 class Trace:
@@ -81,12 +102,12 @@ class Trace:
         numbers = re.findall(r"\d+", name)
         self.rank = about.get("rank", int(numbers[-1]) if numbers else None)
         self.world_size = about.get("world_size", 0)
-        if not isinstance(self.rank, int) or not isinstance(self.world_size, int):
+        if not isinstance(self.rank, int) or not isinstance(self.world_size, int) or self.world_size >= 1 << 24:
             raise Refused("does not say of which rank it is; its name may: rank3.json")
         base = plain.get("baseTimeNanoseconds", 0)
         base = base * 1e-9 if isinstance(base, (int, float)) and math.isfinite(base) else 0.0
         spans = [span for span in map(lambda event: self.span_of(event, base), plain["traceEvents"]) if span]
-        on_device = any(is_kernel for _, is_kernel in spans)
+        on_device = self.on_device = any(is_kernel for _, is_kernel in spans)
         self.steps, self.collectives, self.data, work = [], [], [], []
         for span, is_kernel in spans:
             if span.name.startswith("ProfilerStep"):
@@ -98,6 +119,7 @@ class Trace:
             elif not NOT_WORK.match(span.name) and (is_kernel or not on_device):
                 work.append((span.begin, span.end))
         self.steps = sorted({step.name: step for step in self.steps}.values(), key=lambda step: step.begin)
+        self.backward = sorted((span for span, _ in spans if BACKWARD.match(span.name)), key=lambda span: span.begin)
         self.collectives.sort(key=lambda span: span.begin)
         self.work = union(work)
         if not self.collectives:
@@ -116,7 +138,7 @@ class Trace:
         if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in (begin, duration)) or duration < 0:
             raise Refused(f"is damaged: '{event['name'][:60]}' has no time")
         is_kernel = kind in ("kernel", "gpu_memcpy", "gpu_memset")
-        return Span(event["name"], base + begin * 1e-6, base + (begin + duration) * 1e-6, event.get("tid")), is_kernel
+        return Span(event["name"], base + begin * 1e-6, base + (begin + duration) * 1e-6, Shape.of(event.get("args"))), is_kernel
 
     def in_step(self, step, spans):
         return [span for span in spans if step.begin <= span.begin < step.end]
@@ -285,7 +307,14 @@ def report(traces):
 
 
 def main():
-    print("\n".join(report(load(sys.argv[1:]))))
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--what-if"]:
+        import what_if
+        return what_if.main(pathlib.Path(arguments[1]), load(arguments[2:]))
+    traces = load(arguments)
+    print("\n".join(report(traces)))
+    if any(span.shape for trace in traces.values() for span in trace.collectives):
+        print("With another cap, another link or more ranks? `./book read --what-if` and the same files.")
 
 
 if __name__ == "__main__":

@@ -18,24 +18,27 @@ constexpr double mib_of_cap = 1 << 20;
 
 // ---- The list of parameters
 
-GradientSize read_parameter(const std::string& line, const std::string& place) {
+void read_parameter(const std::string& line, const std::string& place, ForeignTraining& training) {
     static const std::map<std::string, ElementType> types = {{"float32", ElementType::float32},
                                                              {"float64", ElementType::float64},
                                                              {"float16", ElementType::float16},
                                                              {"bfloat16", ElementType::bfloat16}};
     std::istringstream words(line);
-    std::string name, count, type, more;
-    words >> name >> count >> type;
+    std::string name, count, type, time, more;
+    words >> name >> count >> type >> time;
+    const std::optional<double> time_s = parse_seconds(time);
     std::size_t elements = 0;
     const char* end = count.data() + count.size();
     const bool is_number = std::from_chars(count.data(), end, elements).ptr == end;
     if (count.empty() || !is_number || elements == 0 || elements > (std::size_t{1} << 40) ||
-        !types.contains(type) || words >> more)
+        !types.contains(type) || (!time.empty() && !time_s) || words >> more)
         throw OptionError(place +
                           " must be a name, a number of elements and a type, such as "
                           "'fc1.weight 200704 float32', but is '" +
                           line + "'.");
-    return {name, elements, types.at(type)};
+    training.parameters.push_back({name, elements, types.at(type)});
+    if (time_s)
+        training.times_s.push_back(*time_s);
 }
 
 // ---- The simulator's cluster and step
@@ -70,13 +73,18 @@ simulator::Step step_of(const ForeignTraining& training, const BucketPlan& plan,
     double all = 0;
     for (const GradientSize& parameter : training.parameters)
         all += static_cast<double>(parameter.elements);
+    const auto time_s = [&](std::size_t i) {
+        return training.times_s.empty()
+                   ? training.backward_s * static_cast<double>(training.parameters[i].elements) /
+                         all
+                   : training.times_s[i];
+    };
     simulator::Step step{.forward_s = share * training.forward_s, .buckets = {}};
     for (const BucketPlan::Bucket& bucket : plan.buckets) {
-        double elements = 0;
+        double backward_s = 0;
         for (const std::size_t i : bucket.gradients)
-            elements += static_cast<double>(training.parameters[i].elements);
-        step.buckets.push_back(
-            {share * training.backward_s * elements / all, static_cast<double>(bucket.bytes)});
+            backward_s += time_s(i);
+        step.buckets.push_back({share * backward_s, static_cast<double>(bucket.bytes)});
     }
     return step;
 }
@@ -108,21 +116,25 @@ std::vector<PredictedStep> predict_caps(const ForeignTraining& training, int ran
 
 }  // namespace
 
-GradientSizes read_parameters(const std::filesystem::path& path) {
+ForeignTraining read_training(const std::filesystem::path& path) {
     std::ifstream file(path);
     if (!file)
         throw OptionError("The list of parameters '" + path.string() +
                           "' cannot be read: --parameters takes a file.");
-    GradientSizes parameters;
+    ForeignTraining training;
     std::string line;
     for (int number = 1; std::getline(file, line); number++)
         if (line.find_first_not_of(" \t\r") != line.npos)
-            parameters.push_back(
-                read_parameter(line, "Line " + std::to_string(number) + " of " + path.string()));
-    if (parameters.empty())
+            read_parameter(line, "Line " + std::to_string(number) + " of " + path.string(),
+                           training);
+    if (training.parameters.empty())
         throw OptionError("The list of parameters '" + path.string() +
                           "' has none: it needs a line for each.");
-    return parameters;
+    if (!training.times_s.empty() && training.times_s.size() != training.parameters.size())
+        throw OptionError("The list of parameters '" + path.string() +
+                          "' has times for some of them: it needs them for all, or for none.");
+    training.backward_s = std::accumulate(training.times_s.begin(), training.times_s.end(), 0.0);
+    return training;
 }
 
 PredictedStep predict_step(const ForeignTraining& training, int ranks, BucketCap cap,

@@ -14,13 +14,15 @@ namespace ddp {
 // A training on one rank, and the link that more ranks would have.
 struct ForeignTraining {
     GradientSizes parameters;
+    std::vector<double> times_s;  // of backward, by parameter; none: they share it by their sizes
     double forward_s = 0, backward_s = 0;
     simulator::Link link;
 };
 
 // Reads a line for each parameter, as the model lists them: its name, its number of elements, and
-// float32, float64, float16 or bfloat16. Throws OptionError, with the line, if it is not so.
-GradientSizes read_parameters(const std::filesystem::path& path);
+// float32, float64, float16 or bfloat16. If each line also has a time, backward is their sum.
+// Throws OptionError, with the line, if it is not so.
+ForeignTraining read_training(const std::filesystem::path& path);
 
 // bucket_cap_mb, in bytes; none: PyTorch's usual limits.
 using BucketCap = std::optional<std::size_t>;
@@ -41,8 +43,8 @@ struct PredictedStep {
 };
 
 // Predicts a step of `ranks` ranks, each on a node of its own, which takes the faster one of ring
-// and double tree for each bucket. Backward is given to the parameters by their elements, the last
-// ones first. Each rank computes `share` of what one alone has measured.
+// and double tree for each bucket. Backward makes the last parameters' gradients first. Each rank
+// computes `share` of what one alone has measured.
 PredictedStep predict_step(const ForeignTraining& training, int ranks, BucketCap cap,
                            double share = 1);
 

@@ -15,6 +15,7 @@ const Program predict(PREDICT_PROGRAM);
 // Parameters of 1000, 2000 and 3000 floats; a message costs 1 ms and a microsecond for each byte.
 ForeignTraining small_training() {
     return {.parameters = {{"first", 1000}, {"second", 2000}, {"third", 3000}},
+            .times_s = {},
             .forward_s = 0.010,
             .backward_s = 0.030,
             .link = simulator::straight_link(1e-3, 1e6)};
@@ -23,6 +24,7 @@ ForeignTraining small_training() {
 // 40 parameters of 4 MiB.
 ForeignTraining large_training(double alpha_s, double bytes_per_second) {
     ForeignTraining training{.parameters = {},
+                             .times_s = {},
                              .forward_s = 0.05,
                              .backward_s = 0.1,
                              .link = simulator::straight_link(alpha_s, bytes_per_second)};
@@ -52,6 +54,14 @@ TEST_CASE("prediction: one bucket hides nothing, two hide what backward leaves t
     const PredictedStep alone = predict_step(small_training(), 1, std::nullopt);
     CHECK(alone.step_s == Approx(0.040));
     CHECK(alone.hidden() == 1);
+}
+
+TEST_CASE("prediction: where each gradient's time is known, it decides when a bucket is ready") {
+    ForeignTraining training = small_training();
+    training.times_s = {0.005, 0.005, 0.020};
+    // The third one is ready after 30 ms instead of 25, so all is over 5 ms later.
+    CHECK(predict_step(training, 4, std::size_t{12'000}).step_s == Approx(0.078));
+    CHECK(predict_step(training, 4, std::size_t{24'000}).step_s == Approx(0.082));
 }
 
 TEST_CASE("prediction: slow messages want few buckets, and a narrow link wants several") {
@@ -88,18 +98,25 @@ TEST_CASE("prediction: a list of parameters, and lines that are none") {
     std::ofstream(list) << "fc1.weight 200704 float32\n\nfc1.bias 256 bfloat16\n";
     const GradientSizes expected{{"fc1.weight", 200704, ElementType::float32},
                                  {"fc1.bias", 256, ElementType::bfloat16}};
-    CHECK(read_parameters(list) == expected);
-    CHECK_THROWS_WITH(read_parameters(folder / "none"),
+    CHECK(read_training(list).parameters == expected);
+    CHECK(read_training(list).times_s.empty());
+    CHECK_THROWS_WITH(read_training(folder / "none"),
                       ContainsSubstring("cannot be read: --parameters takes a file."));
-    for (const char* line : {"a", "a 3", "a 3 int64", "a three float32", "a 3 float32 more",
-                             "a 0 float32", "a -3 float32", "a 99999999999999999999 float32"}) {
+    std::ofstream(list) << "second 7 float32 3ms\nfirst 5 float32 0.5ms\n";
+    CHECK(read_training(list).times_s == std::vector{3e-3, 5e-4});
+    CHECK(read_training(list).backward_s == Approx(3.5e-3));
+    std::ofstream(list) << "second 7 float32 3ms\nfirst 5 float32\n";
+    CHECK_THROWS_WITH(read_training(list), ContainsSubstring("it needs them for all, or for none"));
+    for (const char* line :
+         {"a", "a 3", "a 3 int64", "a three float32", "a 3 float32 more", "a 3 float32 3ms more",
+          "a 0 float32", "a -3 float32", "a 99999999999999999999 float32"}) {
         std::ofstream(list) << "fc1.weight 200704 float32\n" << line << "\n";
-        CHECK_THROWS_WITH(read_parameters(list),
+        CHECK_THROWS_WITH(read_training(list),
                           ContainsSubstring("Line 2 of " + list.string()) &&
                               ContainsSubstring("but is '" + std::string(line) + "'."));
     }
     std::ofstream(list) << "\n";
-    CHECK_THROWS_WITH(read_parameters(list),
+    CHECK_THROWS_WITH(read_training(list),
                       ContainsSubstring("has none: it needs a line for each."));
 }
 
@@ -115,6 +132,17 @@ TEST_CASE("prediction program: two tables, and a sentence for what is missing or
     CHECK(run.count("8 parameters, 32 MiB of gradients; forward 50.0 ms, backward 100 ms.") == 1);
     CHECK(run.count(" best\n") == 1);
     CHECK(run.count("Twice the ranks pay if they are 1.5 times as fast: up to ") == 1);
+    Words recorded{"--parameters", list, "--link", "50us,1GB/s", "--backward", "100ms", "--quick"};
+    recorded.insert(recorded.end(), {"--recorded", "200ms,8", "--late", "20ms"});
+    const ProgramRun beside = predict.run(recorded);
+    CHECK(beside.count("Recorded: 200 ms, with 8 buckets; simulated with as many: ") == 1);
+    CHECK(beside.count("as it is, and no rank late ") == 1);
+    CHECK(run.count("Recorded") + run.count("no rank late") == 0);
+    for (const char* wrong : {"200", "200ms", "200ms,", "200ms,-1", "200ms,3x", "0ms,3"}) {
+        recorded[8] = wrong;
+        CHECK(predict.refusal(recorded).find("--recorded must be TIME,BUCKETS") !=
+              std::string::npos);
+    }
     const Words right{"--parameters", list, "--link", "50us,1GB/s", "--backward", "100ms"};
     for (const auto& [place, text, sentence] :
          std::vector<std::tuple<std::size_t, std::string, std::string>>{

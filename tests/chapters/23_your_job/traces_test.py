@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """read_traces.py says what the steps of all ranks wait for, and refuses in a sentence what is damaged.
 
-Traces are played here, with known numbers, and three are real: PyTorch 2.15 has made them on Gloo, with a rank that sleeps before
+traces_test.py PROGRAM: the simulator's, cluster_predict, for its what-if. Traces are played here, with known numbers, and three are real: PyTorch 2.15 has made them on Gloo, with a rank that sleeps before
 each backward. `PYTHON traces_test.py make` makes them again, and `gloo` makes some and reads them.
 """
 import gzip
@@ -93,6 +93,108 @@ def look_at_played_traces(folder):
     expect("no steps", nameless, [r"1 step, 8 collectives"])
 
 
+# ---- What if ---------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+GRADIENTS = (4, 4, 4, 4, 2)  # MiB, in the order in which backward makes them, each in 10 ms
+FORWARD_MS, LATE_MS, ALPHA_MS, MS_PER_BYTE = 50, 5, 0.1, 1e-6  # rank 1 of 3 is late; the link has 100 us and 1 GB/s
+
+
+def played_step(buckets, late_ms=LATE_MS):
+    """Returns when each bucket is ready on the last rank, begins and is reduced, for buckets of so many gradients. On three ranks a ring sends
+    four messages one after the other, each of a third of the bytes."""
+    ready, done, played, made = FORWARD_MS - LATE_MS + late_ms, 0.0, [], 0
+    for gradients in buckets:
+        ready += 10 * gradients
+        begin = max(ready, done)
+        done = begin + 4 * (ALPHA_MS + sum(GRADIENTS[made:made + gradients]) * MIB / 3 * MS_PER_BYTE)
+        made += gradients
+        played.append((ready, begin, done))
+    return played
+
+
+def job(rank, buckets, count=4, wrong=lambda events: events):
+    """Returns the events of some steps of one of three ranks."""
+    events, played = [], played_step(buckets)
+    early, length = (0 if rank == 1 else LATE_MS), played[-1][2]
+    for number in range(count):
+        start, made, done = 1000 + number * length, 0, 0.0
+        mine = [event(f"ProfilerStep#{number}", start, length)]
+        for (ready, begin, end), gradients in zip(played, buckets):
+            for i in range(made, made + gradients):
+                at = start + FORWARD_MS - early + 10 * i
+                shape = {"Input Dims": [[GRADIENTS[i] << 8, 1 << 10]], "Input type": ["float"]}
+                mine += [event("autograd::engine::evaluate_function: AddmmBackward0", at, 9, "cpu_op"),
+                         event("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 9, 1, "cpu_op"),
+                         {**event("torch::autograd::AccumulateGrad", at + 9, 0.1, "cpu_op"), "args": shape}]
+            made += gradients
+            shape = {"Input Dims": [[sum(GRADIENTS[made - gradients:made]) << 18]], "Input type": ["float"]}
+            own = start + max(ready - early, done)
+            mine.append({**event("gloo:all_reduce", own, start + end - own, thread=2), "args": shape})
+            done = end
+        events += wrong(mine)
+    return events
+
+
+def look_at_what_if(folder, program):
+    """Plays a job with three buckets. What the simulator says of it with other buckets, another link and no late rank is what these would do."""
+    buckets = (2, 2, 1)
+    paths = [write(folder, rank, job(rank, buckets), ahead_ms=3000 * rank) for rank in range(3)]
+    code, output, errors = read(["--what-if", folder, *paths])
+    if code != 0:
+        complain(f"what-if ends with {code}: {output}{errors}")
+        return
+    options = (pathlib.Path(folder) / "options").read_text().splitlines()
+    found = dict(zip(options[::2], options[1::2]))
+    recorded = played_step(buckets)[-1][2]
+    for name, wanted in (("--link", "100.000us,1.000000GB/s"), ("--forward", "50000.000us"), ("--ranks", "3"), ("--late", "5000.000us"),
+                         ("--recorded", f"{recorded * 1e3:.3f}us,3")):
+        # The clocks are known to a microsecond: their times are doubles of 1.7e9 seconds.
+        numbers = [[float(number) for number in re.findall(r"[\d.]+", text)] for text in (found.get(name, ""), wanted)]
+        if len(numbers[0]) != len(numbers[1]) or any(abs(a - b) > 0.02 * b for a, b in zip(*numbers)):
+            complain(f"what-if takes {name} {found.get(name)} from a job with {wanted}")
+    sizes = [line.split()[1:3] for line in (pathlib.Path(folder) / "gradients").read_text().splitlines()]
+    if sizes != [[str(size << 18), "float32"] for size in reversed(GRADIENTS)]:
+        complain(f"what-if lists {sizes}")
+    run = subprocess.run([program, *options], capture_output=True, text=True, timeout=120)
+    alone = FORWARD_MS + 10 * len(GRADIENTS)
+    for row, wanted in ((r"\n1 +5 ", played_step((1, 1, 1, 1, 1))), (r"\n10 +2 ", played_step((3, 2))), (r"\n25 +1 ", played_step((5,))),
+                        (r"\nno time at all ", [(alone,)]), (r"\nas it is, and no rank late ", played_step((1, 1, 1, 1, 1), 0))):
+        time = re.search(row + r" *([\d.]+) ms", run.stdout)
+        if not time or abs(float(time[1]) - wanted[-1][-1]) > 0.01 * wanted[-1][-1]:
+            complain(f"'{row}' has {time and time[1]}, and such a job takes {wanted[-1][-1]:.1f} ms, in:\n{run.stdout}{run.stderr}")
+    if not re.search(r"Recorded: [\d.]+ ms, with 3 buckets; simulated with as many: [\d.]+ ms, 0\.\d % (more|less)\.", run.stdout):
+        complain(f"what was recorded is not put beside it: {run.stdout}{run.stderr}")
+
+
+def look_at_recorded_what_if(folder, program):
+    """What the chapter quotes of its own traces."""
+    code, _, errors = read(["--what-if", folder, *sorted(RECORDED.glob("*.json.gz"))])
+    if code != 0:
+        complain(f"what-if of the recorded traces ends with {code}: {errors}")
+        return
+    options = (pathlib.Path(folder) / "options").read_text().splitlines()
+    output = subprocess.run([program, *options], capture_output=True, text=True, timeout=120).stdout
+    for quoted in (r"Recorded: 57\.3 ms, with 2 buckets; simulated with as many: 57\.2 ms", r"\nno time at all +54\.9 ms", r"no rank late +7\.98 ms"):
+        if not re.search(quoted, output):
+            complain(f"the chapter quotes '{quoted}', which is not in:\n{output}")
+
+
+def look_at_what_if_refusals(folder):
+    def without(name):
+        return lambda events: [each for each in events if name not in each["name"]]
+
+    def blind(events):
+        return [{**each, "args": {}} if "AccumulateGrad" in each["name"] else each for each in events]
+
+    for wrong, words in ((blind, r"does not say how large the gradients are: .*record_shapes=True"), (without("engine"), "has no backward in ProfilerStep#0"),
+                         (lambda events: events[:-1], "sends in ProfilerStep#0 other numbers of elements than it has gradients")):
+        expect("what-if", ["--what-if", folder, *(write(folder, rank, job(rank, (2, 2, 1), wrong=wrong)) for rank in range(3))], [words], 1)
+    paths = [write(folder, rank, job(rank, (2, 2, 1), count=1)) for rank in range(3)]
+    expect("what-if", ["--what-if", folder, *paths], ["has no two steps, one after the other"], 1)
+    expect("what-if", ["--what-if", folder, *(write(folder, rank, steps(device=True)) for rank in range(3))], ["is a GPU's"], 1)
+
+
 # ---- What is refused -------------------------------------------------------------------------------
 
 
@@ -119,9 +221,10 @@ def look_at_refusals(folder):
 def look_at_mutations(folder, count=300):
     """Changes bytes of a trace. Whatever comes is read, or refused as a sentence; in this process, for speed."""
     import read_traces
+    import what_if
     draw = random.Random(1)
-    good = write(folder, 0, steps()).read_bytes()
-    other = read_traces.Trace(write(folder, 1, steps(2)).read_bytes(), "rank1.json")
+    good = write(folder, 0, job(0, (2, 2, 1))).read_bytes()
+    other = read_traces.Trace(write(folder, 1, job(1, (2, 2, 1))).read_bytes(), "rank1.json")
     refused = 0
     for _ in range(count):
         content = bytearray(good)
@@ -130,7 +233,9 @@ def look_at_mutations(folder, count=300):
             content[at:at + draw.randrange(3)] = bytes(draw.choices(b'0123456789-e.:,"{}[]ntXgl\x00\xff', k=draw.randrange(3)))
         try:
             trace = read_traces.Trace(bytes(content), "rank0.json")
-            read_traces.report({trace.rank: trace, trace.rank + 1: other})
+            traces = {trace.rank: trace, trace.rank + 1: other}
+            read_traces.report(traces)
+            what_if.what_if(traces)
         except (read_traces.Refused, SystemExit) as why:
             refused += 1
             if len(str(why).splitlines()) != 1:
@@ -153,11 +258,11 @@ def record(rank, folder, delay):
     from torch import nn
     from torch.profiler import ProfilerActivity, profile, schedule
     dist.init_process_group("gloo")
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10)))
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     samples = [(torch.full((64,), float(i % 7)), i % 10) for i in range(8 * 7)]
     raw = pathlib.Path(folder) / f"raw{rank}.json"
-    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=2, warmup=1, active=4, repeat=1),
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, schedule=schedule(wait=2, warmup=1, active=4, repeat=1),
                  on_trace_ready=lambda each: each.export_chrome_trace(str(raw))) as profiler:
         for inputs, labels in torch.utils.data.DataLoader(samples, batch_size=8):
             optimizer.zero_grad()
@@ -187,11 +292,13 @@ def keep(paths):
         kept = {name: trace[name] for name in ("schemaVersion", "distributedInfo", "displayTimeUnit", "baseTimeNanoseconds")}
         kept["traceEvents"] = [each for each in trace["traceEvents"] if each.get("ph") == "X"]
         for each in kept["traceEvents"]:
-            each.pop("args", None)
+            arguments = each.pop("args", {})
+            if each["name"].startswith(("gloo:", "torch::autograd::AccumulateGrad")):
+                each["args"] = {name: arguments[name] for name in ("Input Dims", "Input type")}
         (RECORDED / f"rank{rank}.json.gz").write_bytes(gzip.compress(json.dumps(kept).encode(), 9, mtime=0))
 
 
-SLEEPER = [r"^3 traces: 4 steps, 4 collectives", r"Rank 1 came last in [34] of 4 collectives"]
+SLEEPER = [r"^3 traces: 4 steps, 8 collectives", r"Rank 1 came last in [678] of 8 collectives", r"\n.* `\./book read --what-if` and the same files\."]
 
 
 def main():
@@ -200,9 +307,14 @@ def main():
         if what == "make":
             keep(make(folder, 0.05))
         elif what == "gloo":
-            expect("fresh traces of Gloo", make(folder, 0.5), SLEEPER)  # so long that no other load hides it
+            fresh = make(folder, 0.5)  # so long that no other load hides it
+            expect("fresh traces of Gloo", fresh, SLEEPER)
+            expect("what-if of fresh traces", ["--what-if", folder, *fresh], [r"\nWhat if\? From 3 steps: ", r"and 1\.21 MB in 2 all-reduces"])
         else:
             look_at_played_traces(folder)
+            look_at_what_if(folder, what)
+            look_at_recorded_what_if(folder, what)
+            look_at_what_if_refusals(folder)
             look_at_refusals(folder)
             look_at_mutations(folder)
             expect("recorded traces of Gloo", sorted(RECORDED.glob("*.json.gz")), SLEEPER)
