@@ -24,10 +24,10 @@ KEPT = ROOT / "tests" / "golden" / "symptoms.json"
 PAGE = ROOT / "chapters" / "symptoms.md"
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 SECTIONS = [
-    ("It is slow", ["slower_than_one", "slower_than_last_week", "one_step_in_fifty"]),
+    ("It is slow", ["slower_than_one", "slower_than_last_week", "one_step_in_fifty", "every_rank_does_all"]),
     ("It learns something wrong", ["lower_accuracy", "nan_on_one_rank", "jumps_after_resume", "same_loss_and_drift"]),
-    ("It hangs", ["hang_without_message", "hang_with_message", "watchdog_time_out", "hang_at_validation", "hang_at_the_end"]),
-    ("It ends", ["expected_to_have_finished", "memory_only_with_ddp", "gpu_0_is_fuller", "all_names_missing", "lost_before_preemption"]),
+    ("It hangs", ["hang_without_message", "hang_with_message", "wrong_interface", "watchdog_time_out", "hang_at_validation", "hang_at_the_end"]),
+    ("It ends", ["expected_to_have_finished", "ready_only_once", "address_in_use", "memory_only_with_ddp", "gpu_0_is_fuller", "all_names_missing", "lost_before_preemption"]),
 ]
 NAMES = [name for _, names in SECTIONS for name in names]
 

@@ -1,7 +1,7 @@
-# symptom: one step in fifty is slow
+# symptom: one step in fifty is slow, or the first one of each epoch
 # cause: one rank does something now and then: it writes a checkpoint, logs, collects garbage
 # cause: samples of very different lengths
-# cause: a loader that has run empty: too few workers
+# cause: a loader that has run empty (too few workers), or starts its workers anew for each epoch (`persistent_workers=True`)
 # section: [23](23_your_job/README.md#the-traces-of-all-ranks)
 # decides: the time of each rank *before* its all-reduce, in the slowest step; `./book read` finds it in the profiler's traces of all ranks
 import time

@@ -1,0 +1,21 @@
+# symptom: "The server socket has failed to listen ... address already in use"
+# cause: two jobs on one node have the same MASTER_PORT: `torchrun --standalone`, or a `--master-port` for each
+# cause: a job that was killed has left ranks behind: `pgrep -af torchrun`
+# cause: the script starts its processes itself, and is started by torchrun as well
+# section: [environment](environment.md#who-am-i-and-where-are-the-others)
+# decides: before the job begins: does somebody listen there already?
+import datetime
+import os
+import socket
+
+import torch.distributed as dist
+
+dist.init_process_group("gloo")  # another job, on the same port
+if dist.get_rank() == 0:
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    print("in use" if socket.socket().connect_ex((host, port)) == 0 else "free")  # decides
+    try:
+        dist.TCPStore(host, port, 1, True, timeout=datetime.timedelta(seconds=2))  # the fault
+    except RuntimeError as error:
+        print("address already in use" if "EADDRINUSE" in str(error) else error)
+dist.barrier()
