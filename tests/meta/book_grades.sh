@@ -50,6 +50,20 @@ expect_sentence 2 "--results takes a folder outside of the class's, but not $cla
 expect_sentence 2 "Nobody in $class has handed in anything: a file lies there as ann/09_all_reduce/halving_doubling.cu." \
     ./book grade "$class"
 
+# Predictions alone are something: they are listed, and there is nothing to grade.
+cp chapters/01_line/README.md "$scratch/kept"
+printf '\n## Predict first\n\n1. A?\n' >>chapters/01_line/README.md
+for place in predictions.txt my/01_line/predictions; do
+    mkdir -p "$class/empty/my/01_line"
+    printf '## 01_line\n1. yes\n' >"$class/empty/$place"
+    expect 0 "What was predicted is in $scratch/alone.predictions.csv." ./book grade "$class" --csv "$scratch/alone.csv"
+    [[ $(<"$scratch/alone.predictions.csv") == *$'\n"empty","01_line","1","yes"' ]] || complain "$place is not listed"
+    [[ $(<"$scratch/alone.csv") == '"student","exercise","task","verdict","points","words","same"' ]] || complain "something is graded"
+    rm -r "$class/empty"
+done
+cp "$scratch/kept" chapters/01_line/README.md
+mkdir -p "$class/empty"
+
 # Without bubblewrap, and where it may not make a sandbox, nothing of a student's is run.
 answer right ''
 real_bwrap=$(readlink -f "$(command -v bwrap)")
