@@ -32,9 +32,8 @@ setup() {
     say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
 }
 
-# The book's collectives as a module of Python, build/under_torch/by_hand, and with the reader's all-reduce in .../mine.
+# The book's collectives as a package of Python, build/under_torch/by_hand, and with the reader's all-reduce in .../mine.
 build_under_torch() {  # FOLDER
-    local packages
     # shellcheck disable=SC2034  # choose_mode reads it
     wanted=cpu
     choose_mode
@@ -46,8 +45,9 @@ build_under_torch() {  # FOLDER
         explain "Configuring build/under_torch failed"
     build "the book under PyTorch (minutes, the first time)" "_ddp_by_hand_$1"
     if [[ $1 == by_hand && $python -ef $root/build/pytorch/bin/python ]]; then  # there a script finds it without ./book
-        packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-        cp "$folder/by_hand"/{_ddp_by_hand.so,ddp_by_hand.py} "$packages"
+        rm -rf "$folder/by_hand/build"  # setuptools leaves it behind, and would install it once more
+        "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation "$folder/by_hand" >>"$log" 2>&1 ||
+            fail "The backend could not be installed in build/pytorch: build/under_torch/book.log says why."
     fi
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The book's collectives beside Gloo's, under one PyTorch: the same training by both, and all-reduces in turns.
 
-    ./book under torch [--ranks 2] [--algorithm mine]           or, with build/pytorch after ./book setup under_torch:
+    ./book under torch [--ranks 2] [--algorithm mine]           or, where the package is installed:
     torchrun --nproc-per-node 2 chapters/23_your_job/beside_gloo.py
 """
 import argparse

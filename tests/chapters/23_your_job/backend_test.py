@@ -37,7 +37,7 @@ def build():
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
             sys.exit(f"FAILED: the backend was not built:\n{result.stdout[-3000:]}{result.stderr[-3000:]}")
-    symbols = subprocess.run(["nm", "-D", "--defined-only", MODULES / "by_hand" / "_ddp_by_hand.so"], capture_output=True, text=True).stdout
+    symbols = subprocess.run(["nm", "-D", "--defined-only", MODULES / "by_hand" / "ddp_by_hand" / "_ddp_by_hand.so"], capture_output=True, text=True).stdout
     shown = [line.split()[-1] for line in symbols.splitlines() if line.split()[-1].startswith(("cuda", "cublas"))]
     if shown or "PyInit__ddp_by_hand" not in symbols:
         complain(f"the module shows {shown} to PyTorch")
@@ -268,6 +268,49 @@ def look_at_scripts():
                 complain(f"a script that ends by '{how}' prints {outputs}")
 
 
+PLAIN_SCRIPT = """
+import torch, torch.distributed as dist
+dist.init_process_group("ddp_by_hand")
+rank = dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
+model(torch.full((2, 3), float(rank))).sum().backward()
+assert [*model.module.parameters()][0].grad.tolist() == [[1., 1., 1.]]
+print("rank", rank, "trains over", dist.get_backend())
+dist.destroy_process_group()
+"""
+
+
+def look_at_torchrun():
+    """Installs the package into a folder of its own, as pip does anywhere, and starts by torchrun a script that only names the backend."""
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "train.py"
+        script.write_text(PLAIN_SCRIPT)
+        torchrun = [pathlib.Path(sys.executable).with_name("torchrun"), "--nproc-per-node", "2", "--master-port", PORT, script]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        environment.pop("PYTHONPATH", None)
+        target = f"{folder}/site"
+        result = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
+                                 "--no-index", "--target", target, MODULES / "by_hand"], capture_output=True, text=True)
+        if result.returncode != 0:
+            complain(f"the package is not installed: {result.stdout}{result.stderr}")
+            return
+        result = subprocess.run(torchrun, capture_output=True, text=True, timeout=300, env={**environment, "PYTHONPATH": target})
+        if result.returncode != 0 or sorted(result.stdout.splitlines()) != [f"rank {rank} trains over ddp_by_hand" for rank in range(2)]:
+            complain(f"a plain script by torchrun: {result.returncode} {result.stdout}{result.stderr}")
+        # What the entry point loads at `import torch` is small: the book itself comes with the first group. And either may be imported first.
+        for first, second in (("sys", "torch"), ("torch", "ddp_by_hand"), ("ddp_by_hand", "torch")):
+            shows = (f"import sys, {first}, {second}, torch.distributed as dist; "
+                     "print([name for name in sys.modules if 'ddp_by_hand' in name], 'ddp_by_hand' in dist.Backend.backend_list)")
+            result = subprocess.run([sys.executable, "-c", shows], capture_output=True, text=True, timeout=300, env={**environment, "PYTHONPATH": target})
+            if result.stdout != "['ddp_by_hand'] True\n":
+                complain(f"`import {first}, {second}` loads {result.stdout}{result.stderr}")
+        result = subprocess.run([*torchrun[:-1], "-m", "ddp_by_hand", script], capture_output=True, text=True, timeout=300,
+                                env={**environment, "PYTHONPATH": target})
+        if result.returncode != 0 or result.stdout.count("trains over ddp_by_hand") != 2:
+            complain(f"torchrun -m ddp_by_hand: {result.returncode} {result.stdout}{result.stderr}")
+
+
 def free_port():
     import socket
     with socket.socket() as listener:
@@ -285,6 +328,7 @@ def main():
     look_at_training()
     look_at_failures()
     look_at_scripts()
+    look_at_torchrun()
     sys.exit(1 if failures else 0)
 
 
