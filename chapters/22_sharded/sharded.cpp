@@ -76,8 +76,6 @@ void ShardedDataParallel::gather(std::size_t u) {
     if (stage_ < 3 || gathered_[slot] == static_cast<std::ptrdiff_t>(u))
         return;
     wait_in_first_step();
-    if (!prefetches_)
-        release(u);  // not before: the host is ahead of the computing, and asks early
     communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
     if (!prefetches_)
