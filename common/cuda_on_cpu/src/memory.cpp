@@ -132,7 +132,7 @@ std::byte* map_between_guards(int file, long offset, std::size_t bytes, int prot
     if (before > 0)
         munmap(place, before);
     std::byte* pages = room + bytes_of_page();
-    // What strict mode fills at once gets all its pages at once, too.
+    // Strict mode fills all of it at once, so it gets all its pages at once, too.
     const int all_at_once = settings().strict && protection != PROT_NONE ? MAP_POPULATE : 0;
     return mmap(pages, bytes, protection, MAP_SHARED | MAP_FIXED | all_at_once, file, offset) ==
                    MAP_FAILED
