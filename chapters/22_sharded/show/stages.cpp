@@ -124,6 +124,8 @@ StageResult train_sharded(Training& training, Communicator& communicator, Mesh m
     if (training.plan.is_watched)
         sharded.set_tracks(&compute, &communication);
     training.run(result, communicator, [&](TrainingState& state) {
+        if (training.plan.is_watched)
+            training.rank.barrier();  // the ranks begin together
         const Variable loss =
             sharded.forward([&] { return training.model->loss(training.tape, state); });
         sharded.backward(loss);
