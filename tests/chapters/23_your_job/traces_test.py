@@ -309,7 +309,7 @@ def main():
         elif what == "gloo":
             fresh = make(folder, 0.5)  # so long that no other load hides it
             expect("fresh traces of Gloo", fresh, SLEEPER)
-            expect("what-if of fresh traces", ["--what-if", folder, *fresh], [r"\nWhat if\? From 3 steps: ", r"and 1\.21 MB in 2 all-reduces"])
+            expect("what-if of fresh traces", ["--what-if", folder, *fresh], [r"\nWhat if\? From 3 steps: ", r"and 1\.20 MB in 2 all-reduces"])
         else:
             look_at_played_traces(folder)
             look_at_what_if(folder, what)
