@@ -329,6 +329,10 @@ class Reader(Browser):
             for width in (1280, 390):
                 self.window(width)
                 self.run_in_page("arguments[0].scrollIntoView()", figure)
+                self.assertEqual(self.run_in_page("""
+                    const end = arguments[0].getBoundingClientRect().right;
+                    return [...arguments[0].querySelectorAll("*")].filter(part => part.getBoundingClientRect().right > end + 1).map(part => part.outerHTML.slice(0, 80))""",
+                                                  figure), [], "this stands out of the figure")
                 self.browser.save_screenshot(str(SHOTS / f"recording_{name}_{choice}_{width}.png"))
             self.window(1280)
 
