@@ -1,6 +1,8 @@
 // Prefetch hides what it can, over a link on which an all-reduce takes as long as backward. The
 // layers' computing is a kernel that sleeps: it takes time, but no core from what the collectives
 // do on a CPU.
+#include <algorithm>
+
 #include "03_network/cross_entropy.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/optimizers.hpp"
@@ -129,7 +131,9 @@ TEST_CASE("prefetch hides 85 % of what can be hidden over a link as slow as back
         const auto communicator = make_communicator("native", rank, arena_bytes);
         SlowTraining with(*communicator, device, *models[0], true);
         SlowTraining without(*communicator, device, *models[1], false);
-        const double slow_s = without.step_s();
+        double slow_s = without.step_s();  // the shortest: other work makes steps longer
+        for (int i = 0; i < 2; i++)
+            slow_s = std::min(slow_s, without.step_s());
         if (rank.rank() == 0)
             measured_without_s = slow_s;
         try_until_good(rank, [&] {
