@@ -271,15 +271,20 @@ TEST_CASE("preemption: all ranks end behind one step, and another job goes on wi
         });
         const Attempt second = goes_on.run().back();
         std::int64_t from = 0;
+        double copied = 0;
         std::string hash;
         for (const TimedStatus& each : second.status_lines) {
             if (each.status.what == "resumed")
                 from = each.status.step;
+            if (each.status.what == "copied")
+                copied = std::stod(each.status.value);
             if (each.status.what == "done")
                 hash = each.status.value;
         }
         REQUIRE(from == *steps.begin());
         REQUIRE(hash == calm_hash());
+        REQUIRE(copied > 0);
+        REQUIRE(copied < second.end_s - second.begin_s);
     }
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
