@@ -14,8 +14,11 @@
 //         optimizer.zero_gradients();
 //         tape.clear();
 //
-// A model with several inputs, or with tokens, is called by a function: replica.forward([&] {
-// return model.forward(tape, source, target); }). Operations on Variables are in 01_sgd/operations.hpp, 03_network/layers/,
+// A model with several inputs is called by a function:
+//
+//     replica.forward([&] { return model.forward(tape, source, target); })
+//
+// Operations on Variables are in 01_sgd/operations.hpp, 03_network/layers/,
 // 03_network/cross_entropy.hpp and 20_transformer/.
 #include <functional>
 #include <optional>
