@@ -11,6 +11,8 @@
 // it, and neither waits for the other.
 #include "19_checkpoint_failover/job/preemption.hpp"
 
+#include "11_data_parallel/replica.hpp"
+
 namespace ddp {
 
 std::string text_of_preemption(int step) {
