@@ -20,7 +20,7 @@ programs() {
 }
 # The options of a program whose value is called N, S, X, "N,N,..." or BANDWIDTH,LATENCY; not those with a choice, a text or a path.
 numeric_options() {
-    "$bin/$1" --help | sed -nE 's/^  (--[a-z-]+) ([A-Z][A-Z,.]*)( .*)?$/\1 \2/p' | sed -E '/ (TEXT|FILE|DIR)$/d; s/ .*//'
+    "$bin/$1" --help | sed -nE 's/^  (--[a-z-]+) ([A-Z][A-Z,.]*)( .*)?$/\1 \2/p' | sed -E '/ (TEXT|FILE|DIR|PATH)$/d; s/ .*//'
 }
 
 # most PROGRAM OPTION: the largest value, in the words of the option itself; the slowest link.
