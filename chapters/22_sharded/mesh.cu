@@ -10,6 +10,7 @@
 #include "22_sharded/mesh.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "10_nodes/placement.hpp"
 #include "22_sharded/sharded.hpp"
@@ -22,6 +23,11 @@ namespace {
 __global__ void divide_by(std::size_t n, const float* sums, float ranks, float* means) {
     for (std::size_t i : grid_range(n))
         means[i] = sums[i] / ranks;
+}
+
+__global__ void add_to(std::size_t n, const float* summands, float* sums) {
+    for (std::size_t i : grid_range(n))
+        sums[i] += summands[i];
 }
 
 }  // namespace
@@ -39,6 +45,20 @@ void Mesh::reduce_scatter(const float* whole, float* own, std::size_t count, Red
     rail_->all_reduce(sums, sums, count, ReduceOp::sum, stream, name + " between nodes");
     launch(stream, grid_for(count), divide_by, count, sums,
            static_cast<float>(world_size() * nodes()), own);
+}
+
+void Mesh::reduce_scatter_and_add(float* whole, float* own, std::size_t count, ReduceOp op,
+                                  Stream& stream, const std::string& name) {
+    if (rail_ != nullptr)
+        throw std::logic_error("a hybrid adds up the gradients of several batches by no_sync");
+    float* mean = whole + static_cast<std::size_t>(index()) * count;
+    node_.reduce_scatter(whole, mean, count, op, stream, name);
+    launch(stream, grid_for(count), add_to, count, mean, own);
+}
+
+void Mesh::load_kernels(Stream& stream) {
+    launch(stream, grid_for(1), divide_by, std::size_t{0}, nullptr, 1.0f, nullptr);
+    launch(stream, grid_for(1), add_to, std::size_t{0}, nullptr, nullptr);
 }
 
 // The parts of all nodes' chunks, from where they lie in the whole array; then along the rail.

@@ -84,6 +84,7 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
         short_gather_.emplace(communicator_, layout_, device.stream());
         held_.parameters += ShortGather::bytes(layout_, communicator_.world_size());
     }
+    communicator_.load_kernels(device.stream());
     for (std::size_t unit = 0; unit < layout_.units.size(); unit++)
         place(unit);
     blocks.observe(

@@ -68,8 +68,9 @@ class ShardedDataParallel {
     // and returns what it returns.
     Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
-    // but waits for the step before. Every forward has one backward. Throws std::logic_error if the
-    // chunks have gradients from before: those of several batches add up by no_sync.
+    // but waits for the step before. Every forward has one backward. At stages 2 and 3 adds to the
+    // gradients that the chunks have from a batch before. Throws std::logic_error at stage 1 and in
+    // a hybrid, where those of several batches add up by no_sync.
     void backward(Variable loss);
     // While this object lives, backward reduces nothing: gradients add up on their rank, and the
     // next backward reduces the sum (set_requires_gradient_sync(False) of fully_shard). Throws

@@ -475,25 +475,78 @@ TEST_CASE("sharded: gradients of several batches add up without communication, t
     REQUIRE(received(how) > received({}));
 }
 
+namespace {
+
+// The gradients of a small transformer's chunks, of one batch or of several that are reduced one by
+// one. There is no step between them.
+class BatchGradients {
+  public:
+    BatchGradients(Rank& rank, int stage, const ShardOptions& options = {})
+        : device_(selected_device(rank)),
+          random_(1),
+          trained_(device_, random_, small),
+          communicator_(make_native_communicator(rank, 8 << 20)) {
+        trained_.prepare(rank);
+        sharded_.emplace(*communicator_, device_, trained_.blocks(), stage, options);
+    }
+    std::vector<float> of(const std::vector<int>& batches) {
+        for (const auto& chunk : sharded_->chunks())
+            chunk->clear_gradient();
+        for (const int batch : batches) {
+            Tape tape(device_);
+            const Variable scores = sharded_->forward([&] { return trained_.scores(tape, batch); });
+            sharded_->backward(trained_.loss(scores, batch));
+            communicator_->synchronize(device_.stream());
+        }
+        std::vector<float> all;
+        for (const auto& chunk : sharded_->chunks())
+            for (const float gradient : chunk->gradient().to_host())
+                all.push_back(gradient);
+        return all;
+    }
+
+  private:
+    static Device& selected_device(Rank& rank) {
+        rank.select_device();
+        return make_run_scoped<Device>(rank, test_memory);
+    }
+    Device& device_;
+    Random random_;
+    TrainedTransformer trained_;
+    std::unique_ptr<Communicator> communicator_;
+    std::optional<ShardedDataParallel> sharded_;
+};
+
+}  // namespace
+
+TEST_CASE("sharded: batches that are reduced one by one add up in the chunks") {
+    for (const int ranks : {1, 3})
+        for (const ShardOptions& options : {ShardOptions{}, ShardOptions{.keep_gradients = true}})
+            for (const int stage : {2, 3}) {
+                World world(thread_options(ranks));
+                const std::string failure = failure_of(world, [&](Rank& rank) {
+                    BatchGradients gradients(rank, stage, options);
+                    const std::vector<float> first = gradients.of({0}), second = gradients.of({1});
+                    const std::vector<float> both = gradients.of({0, 1});
+                    for (std::size_t i = 0; i < both.size(); i++)
+                        if (both[i] != first[i] + second[i])
+                            throw std::runtime_error("element " + std::to_string(i));
+                    if (both == first || both == second)
+                        throw std::runtime_error("nothing was added");
+                });
+                CAPTURE(ranks, stage, options.keep_gradients);
+                REQUIRE(failure == "");
+            }
+}
+
 TEST_CASE("sharded: accumulation that would lose gradients is refused") {
     World world(thread_options(2));
     const std::string lost = failure_of(
         world, [&](Rank& rank) { train(rank, transformer(small), 2, {.accumulates = true}); });
     REQUIRE(has(lost, "no_sync at stages 2 and 3 needs ShardOptions::keep_gradients"));
     const std::string twice = failure_of(world, [&](Rank& rank) {
-        rank.select_device();
-        auto& device = make_run_scoped<Device>(rank, test_memory);
-        Random random(1);
-        TrainedTransformer trained(device, random, small);
-        trained.prepare(rank);
-        const auto communicator = make_native_communicator(rank, 4 << 20);
-        ShardedDataParallel sharded(*communicator, device, trained.blocks(), 3);
-        for (int batch = 0; batch < 2; batch++) {
-            Tape tape(device);
-            const Variable scores = sharded.forward([&] { return trained.scores(tape, batch); });
-            sharded.backward(trained.loss(scores, batch));
-            communicator->synchronize(device.stream());
-        }
+        BatchGradients gradients(rank, 1);
+        gradients.of({0, 1});
     });
     REQUIRE(has(twice, "the chunks have gradients from before"));
 }
