@@ -33,10 +33,17 @@ __global__ void add_to(std::size_t n, const float* summands, float* sums) {
 }  // namespace
 
 // A rail's memory is not the node's: the sums go there and come back.
-void Mesh::reduce_scatter(const float* whole, float* own, std::size_t count, ReduceOp op,
-                          Stream& stream, const std::string& name) {
-    if (rail_ == nullptr)
-        return node_.reduce_scatter(whole, own, count, op, stream, name);
+void Mesh::reduce_scatter(float* whole, float* own, std::size_t count, bool adds, Stream& stream,
+                          const std::string& name) {
+    if (rail_ == nullptr) {
+        float* mean = adds ? whole + static_cast<std::size_t>(index()) * count : own;
+        node_.reduce_scatter(whole, mean, count, ReduceOp::average, stream, name);
+        if (adds)
+            launch(stream, grid_for(count), add_to, count, mean, own);
+        return;
+    }
+    if (adds)
+        throw std::logic_error("a hybrid adds up the gradients of several batches by no_sync");
     for_each_part(count, [&](std::size_t of_own, std::size_t of_whole, std::size_t part) {
         node_.reduce_scatter(whole + of_whole, own + of_own, part, ReduceOp::sum, stream, name);
     });
@@ -45,15 +52,6 @@ void Mesh::reduce_scatter(const float* whole, float* own, std::size_t count, Red
     rail_->all_reduce(sums, sums, count, ReduceOp::sum, stream, name + " between nodes");
     launch(stream, grid_for(count), divide_by, count, sums,
            static_cast<float>(world_size() * nodes()), own);
-}
-
-void Mesh::reduce_scatter_and_add(float* whole, float* own, std::size_t count, ReduceOp op,
-                                  Stream& stream, const std::string& name) {
-    if (rail_ != nullptr)
-        throw std::logic_error("a hybrid adds up the gradients of several batches by no_sync");
-    float* mean = whole + static_cast<std::size_t>(index()) * count;
-    node_.reduce_scatter(whole, mean, count, op, stream, name);
-    launch(stream, grid_for(count), add_to, count, mean, own);
 }
 
 void Mesh::load_kernels(Stream& stream) {

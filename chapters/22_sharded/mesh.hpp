@@ -62,14 +62,11 @@ class Mesh {
             node_.all_gather(own + of_own, whole + of_whole, part, stream, name);
         });
     }
-    // The mean over all ranks of all nodes.
-    void reduce_scatter(const float* whole, float* own, std::size_t count, ReduceOp op,
-                        Stream& stream, const std::string& name);
-    // Adds this mean to what is in `own`, and overwrites this rank's chunk of `whole` on the way.
-    // Throws std::logic_error on several nodes, where a rank's chunks do not lie side by side.
-    void reduce_scatter_and_add(float* whole, float* own, std::size_t count, ReduceOp op,
-                                Stream& stream, const std::string& name);
-    // Loads the kernels of both, by launches on nothing: later a collective may be running.
+    // The mean over all ranks of all nodes. If it `adds` to what is in `own`, this rank's chunk of
+    // `whole` is overwritten; throws std::logic_error on several nodes, where it has several.
+    void reduce_scatter(float* whole, float* own, std::size_t count, bool adds, Stream& stream,
+                        const std::string& name);
+    // Loads the kernels of that by launches on nothing: later a collective may be running.
     void load_kernels(Stream& stream);
     // The sum over the ranks of a node, which between them have the model once.
     void all_reduce(const double* input, double* output, std::size_t count, ReduceOp op,

@@ -93,11 +93,10 @@ void ShardedDataParallel::gather(std::size_t u) {
 // Walks the tape back. The blocks' boxes and the visitor do the rest on the way.
 void ShardedDataParallel::backward(Variable loss) {
     done_.synchronize();  // no host runs ahead by more than a step
-    if (stage_ == 1 &&
-        std::ranges::any_of(chunks_, [](const auto& chunk) { return chunk->has_gradient(); }))
+    if (stage_ == 1 && chunks_.front()->has_gradient())
         throw std::logic_error(
-            "the chunks have gradients from before, which lie in the slots: zero them after each "
-            "step, and at stage 1 add up those of several batches by no_sync");
+            "the chunks have gradients from before, and at stage 1 these lie in the slots: zero "
+            "them after each step, and add up those of several batches by no_sync");
     loss.tape->backward(loss, [&](Parameter& parameter) { count_down(parameter); });
     if (std::ranges::any_of(pending_, [](int left) { return left > 0; }))
         throw std::runtime_error(
@@ -159,15 +158,10 @@ void ShardedDataParallel::reduce(std::size_t u) {
     wait_in_first_step();
     wait_for_computing();
     communicating_.begin();
-    float* whole = gradients_[gradient_slots_.of(u)].data();
-    const bool adds = chunks_[u]->has_gradient();  // of a batch before
-    float* own = chunks_[u]->gradient_for_writing().data();
-    if (adds)
-        communicator_.reduce_scatter_and_add(whole, own, unit.chunk, ReduceOp::average,
-                                             communication_, "reduce " + unit.name);
-    else
-        communicator_.reduce_scatter(whole, own, unit.chunk, ReduceOp::average, communication_,
-                                     "reduce " + unit.name);
+    const bool adds = chunks_[u]->has_gradient();  // to that of a batch before
+    communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
+                                 chunks_[u]->gradient_for_writing().data(), unit.chunk, adds,
+                                 communication_, "reduce " + unit.name);
     communicating_.mark("reduce " + unit.name);
     count_received(u, sizeof(float));
     reduced_[gradient_slots_.of(u)].record(communication_);
