@@ -32,6 +32,7 @@ class Perceptron final : public StageModel {
                                            batch_, LastBatch::drop);
     }
     Variable loss(Tape& tape, TrainingState& state) override {
+        current_.reset();  // its memory is for the next one: a gathering may be under way
         for (current_ = next(); !current_; current_ = next()) {
             if (has_epoch_) {
                 state.epoch++;
