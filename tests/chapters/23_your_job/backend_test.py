@@ -269,13 +269,13 @@ def look_at_scripts():
 
 
 PLAIN_SCRIPT = """
-import torch, torch.distributed as dist
+import sys, torch, torch.distributed as dist
 dist.init_process_group("ddp_by_hand")
 rank = dist.get_rank()
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
 model(torch.full((2, 3), float(rank))).sum().backward()
 assert [*model.module.parameters()][0].grad.tolist() == [[1., 1., 1.]]
-print("rank", rank, "trains over", dist.get_backend())
+sys.stdout.write(f"rank {rank} trains over {dist.get_backend()}\\n")  # in one piece, beside the other rank's
 dist.destroy_process_group()
 """
 
