@@ -23,14 +23,27 @@ void send_both(Rank& rank) {
     rank.barrier();
 }
 
+// Ends all ranks but `victim` with status 1, and returns on `victim` when the launcher has seen
+// their ends. They end at its signal: one that ended by itself could take the answer of the last
+// call with it, if it is rank 0.
+void let_others_end_first(Rank& rank, int victim) {
+    std::signal(SIGUSR1, [](int) { _exit(1); });
+    const std::vector<pid_t> processes = rank.all_gather(getpid());
+    while (rank.rank() != victim)
+        pause();
+    for (const pid_t process : processes)
+        if (process != getpid())
+            kill(process, SIGUSR1);
+    for (const pid_t process : processes)
+        while (process != getpid() && kill(process, 0) == 0)
+            usleep(1000);  // it is there until the launcher has asked for its status
+}
+
 // Rank `victim` does what `what` says. The others make the two calls that all should make.
 void act(Rank& rank, const std::string& what, int victim) {
     rank.all_gather(std::to_string(rank.rank()));
-    if (what == "kill, others first") {
-        if (rank.rank() != victim)
-            _exit(1);
-        usleep(300'000);
-    }
+    if (what == "kill, others first")
+        let_others_end_first(rank, victim);
     if (rank.rank() == victim || (rank.rank() == 0 && what == "kill, with rank 0")) {
         // The first word says what it does.
         if (!ddp::test::misbehave(rank, what.substr(0, what.find(','))))
