@@ -103,20 +103,23 @@ def draw_bench_traffic(measured):
     return figure
 
 
+DARK_BLUE = "#16365c"
 TRAINERS = {
     "": ("this book", BLUE), "_copies": ("copies, each alone", GREEN), "_pytorch": ("PyTorch", GREY)
 }
 
 
 def draw_bench_train(measured):
-    """A step on several ranks: this book beside copies that never communicate, and PyTorch."""
+    """A step on several ranks: this book beside copies that never communicate, and PyTorch. Where
+    the step's products were measured alone, too, the bars of this book begin with them."""
     columns = measured.text("model"), *map(measured.numbers,
                                            ("ranks", "samples_per_s", "step_ms", "exposed_ms"))
     rows = list(zip(*columns))
-    models = [
-        model for model in dict.fromkeys(columns[0])
-        if not model.endswith(tuple(filter(None, TRAINERS)))
-    ]
+    models = [model for model in dict.fromkeys(columns[0]) if "_" not in model]
+    products = {
+        (name.removesuffix("_products"), ranks): ms
+        for name, ranks, _, ms, _ in rows if name.endswith("_products")
+    }
     figure, grid = plt.subplots(len(models), 2,
                                 figsize=(10.4, 0.8 + 0.28 * max(8, len(rows)) * len(models)),
                                 squeeze=False, width_ratios=(3, 2))
@@ -132,10 +135,15 @@ def draw_bench_train(measured):
             exposed = 0 if exposed != exposed else min(exposed, ms)  # PyTorch does not say
             steps.barh(place, ms - exposed, height=0.72, color=color)
             steps.barh(place, exposed, left=ms - exposed, height=0.72, color=ORANGE)
+            if color == TRAINERS[""][1] and (model, ranks) in products:
+                steps.barh(place, min(products[model, ranks], ms - exposed), height=0.72,
+                           color=DARK_BLUE)
             steps.annotate(f"{ms:.1f}", (ms, place), xytext=(4, 0), textcoords="offset points",
                            va="center")
+        if any(name == model for name, _ in products):
+            steps.barh(0, 0, color=DARK_BLUE, label="of that, the matrix products alone")
         steps.barh(0, 0, color=ORANGE, label="of that, waiting for gradients")
-        steps.legend(loc="upper right")
+        steps.legend(loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
         steps.set_yticks(
             places,
             [f"{name}, {ranks:.0f} rank{'s' if ranks > 1 else ''}" for ranks, name, *_ in bars_of])

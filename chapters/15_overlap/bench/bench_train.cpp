@@ -1,6 +1,7 @@
 // Measures how fast several ranks train: this book's DistributedDataParallel, compared with the
-// same number of copies that each train alone at the same time, and with PyTorch's. They take
-// turns, a round each, so that a machine that slows down slows all of them.
+// same number of copies that each train alone at the same time, with the matrix products of a step
+// alone, and with PyTorch's. They take turns, a round each, so that a machine that slows down slows
+// all of them.
 #include <csignal>
 #include <deque>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/bench/pytorch.hpp"
+#include "15_overlap/bench/step_products.hpp"
 #include "15_overlap/show/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
@@ -34,6 +36,7 @@ struct TrainOptions {
     std::string pytorch = "auto";  // or "off", or an interpreter
     bool serve = false;
     bool alone = false;
+    bool products = false;
 };
 
 constexpr int warm_up_steps = 20;
@@ -84,28 +87,49 @@ int steps_of_next_round(Rank& rank) {
     return steps;
 }
 
+// A round's seconds: the whole, and what is known of its parts.
+using Round = std::function<std::vector<double>(int steps)>;
+
+Round training_round(Rank& rank, const TrainOptions& mine, const std::string& model, bool alone,
+                     std::uint64_t seed) {
+    const auto training = std::make_shared<JobTraining>(rank, mine, model, alone, seed);
+    return [training](int steps) { return training->run(steps); };
+}
+
+Round products_round(Rank& rank, const TrainOptions& mine, const std::string& model,
+                     std::uint64_t seed) {
+    Random random(seed);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    const auto products = std::make_shared<StepProducts>(
+        rank, device, make_model(model, device, random)->parameters(), mine.batch, random);
+    products->run(warm_up_steps);
+    return [products](int steps) { return std::vector{products->run(steps)}; };
+}
+
 void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
     rank.select_device();
-    JobTraining training(rank, mine, mine.model, mine.alone, seed);
+    const Round round = mine.products ? products_round(rank, mine, mine.model, seed)
+                                      : training_round(rank, mine, mine.model, mine.alone, seed);
     if (rank.rank() == 0)
         std::cout << "# this book, " << format_count(rank.world_size(), "rank") << std::endl;
     while (const int steps = steps_of_next_round(rank)) {
-        const std::vector<double> parts = training.run(steps);
+        const std::vector<double> parts = round(steps);
+        for (std::size_t i = 0; i < parts.size() && rank.rank() == 0; i++)
+            std::cout << (i > 0 ? " " : "") << parts[i];
         if (rank.rank() == 0)
-            std::cout << parts[0] << ' ' << parts[1] << ' ' << parts[2] << ' ' << parts[3]
-                      << std::endl;
+            std::cout << std::endl;
     }
 }
 
 // ---- All candidates
 
 struct Entry {
-    std::string name;  // "mlp", "mlp_copies", "mlp_pytorch"
+    std::string name;  // "mlp", "mlp_copies", "mlp_products", "mlp_pytorch"
     int ranks;
-    std::string greeting;                                 // "PyTorch 2.15.0, ..."
-    std::function<std::vector<double>(int steps)> round;  // its seconds
-    // Seconds of a step, by round: the whole, computing, communicating, waiting. PyTorch reports
-    // only the first; the others are NaN there.
+    std::string greeting;  // "PyTorch 2.15.0, ..."
+    Round round;
+    // Seconds of a step, by round: the whole, computing, communicating, waiting. PyTorch and the
+    // products report only the first; the others are NaN there.
     std::vector<double> parts[4] = {};
 
     double run(int steps) {
@@ -123,9 +147,8 @@ Entry entry_of(const std::string& name, int ranks, BenchmarkSubprocess subproces
     return {name, ranks, program->greeting(), [program](int steps) { return program->run(steps); }};
 }
 
-// Starts this program as a subprocess. One rank communicates with no other, so it is started as a
-// copy.
-BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
+// Starts this program as a subprocess, with `what` added to its command line.
+BenchmarkSubprocess start_ours(const std::string& model, int ranks, const std::string& what,
                                const TrainOptions& mine, std::uint64_t seed) {
     std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "--serve",
                                      // a GPU gives its time to one process after the other
@@ -133,8 +156,8 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
                                      std::to_string(ranks), "--model", model, "--batch",
                                      std::to_string(mine.batch), "--seed", std::to_string(seed),
                                      "--timeout", "3600"};  // others are measured meanwhile
-    if (alone || ranks == 1)
-        command.push_back("--alone");
+    if (!what.empty())
+        command.push_back(what);
     std::optional<BenchmarkSubprocess> ours =
         BenchmarkSubprocess::start(command, environment_with({}), false);
     if (!ours)
@@ -161,12 +184,17 @@ std::optional<BenchmarkSubprocess> start_pytorch_if_wanted(const std::string& mo
 std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
                             std::uint64_t seed) {
     std::deque<Entry> entries;
-    for (const int ranks : mine.ranks)
-        entries.push_back(entry_of(model, ranks, start_ours(model, ranks, false, mine, seed)));
+    const auto add = [&](const std::string& name, int ranks, const std::string& what) {
+        entries.push_back(entry_of(name, ranks, start_ours(model, ranks, what, mine, seed)));
+    };
+    for (const int ranks : mine.ranks)  // one rank communicates with no other: it is a copy
+        add(model, ranks, ranks == 1 ? "--alone" : "");
     for (const int ranks : mine.ranks)
         if (ranks > 1)
-            entries.push_back(
-                entry_of(model + "_copies", ranks, start_ours(model, ranks, true, mine, seed)));
+            add(model + "_copies", ranks, "--alone");
+    for (const int ranks : mine.ranks)
+        if (model == "mlp")
+            add(model + "_products", ranks, "--products");
     for (const int ranks : mine.ranks)
         if (auto pytorch = start_pytorch_if_wanted(model, mine, ranks))
             entries.push_back(entry_of(model + "_pytorch", ranks, std::move(*pytorch)));
@@ -187,7 +215,7 @@ class TrainReport {
         for (const Entry& entry : entries)
             add(entry, batch);
         for (const Entry& entry : entries)
-            if (!entry.name.ends_with("_copies") && !entry.name.ends_with("_pytorch"))
+            if (entry.name.find('_') == std::string::npos)
                 compare(entry, entries, batch);
     }
 
@@ -222,11 +250,17 @@ class TrainReport {
                 !other.name.starts_with(ours.name + "_"))
                 continue;
             const bool are_copies = other.name.ends_with("_copies");
-            const std::string least = are_copies ? "0.85" : ours.ranks == 1 ? "1.3" : "2";
+            const bool are_products = other.name.ends_with("_products");
+            const std::string least = are_copies        ? "0.85"
+                                      : are_products    ? "0.9"
+                                      : ours.ranks == 1 ? "1.4"
+                                                        : "2.2";
             ratios_.row({ours.name + ", " + ranks,
-                         are_copies ? "as many copies without communication" : other.greeting,
+                         are_copies     ? "as many copies without communication"
+                         : are_products ? "the step's matrix products alone"
+                                        : other.greeting,
                          format_fixed(median_ratio(other.parts[0], ours.parts[0]), 2),
-                         is_held && ours.ranks <= 2 ? least : "-"});
+                         is_held && ours.ranks <= (are_products ? 1 : 2) ? least : "-"});
         }
     }
 
@@ -263,9 +297,8 @@ void measure_job(Rank& rank, const std::string& model, const TrainOptions& mine,
                  const CommonOptions& common, TrainReport& report) {
     std::deque<Entry> entries;
     const auto add = [&](const std::string& name, bool alone) {
-        const auto training = std::make_shared<JobTraining>(rank, mine, model, alone, common.seed);
         entries.push_back(
-            {name, rank.world_size(), "", [training](int steps) { return training->run(steps); }});
+            {name, rank.world_size(), "", training_round(rank, mine, model, alone, common.seed)});
     };
     add(model, rank.world_size() == 1);
     if (rank.world_size() > 1)
@@ -306,6 +339,8 @@ int run(int argc, char** argv) {
     options.add_flag("--serve", mine.serve,
                      "be measured: make a round for each line `run STEPS` of stdin");
     options.add_flag("--alone", mine.alone, "with --serve: every rank trains its own copy");
+    options.add_flag("--products", mine.products,
+                     "with --serve: every rank only makes the matrix products of the mlp's step");
     options.refuse({"--link", "--data", "--trace"},
                    "this bench trains on made-up pictures as fast as the machine can");
     options.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
