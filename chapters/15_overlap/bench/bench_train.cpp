@@ -128,6 +128,7 @@ struct Entry {
     int ranks;
     std::string greeting;  // "PyTorch 2.15.0, ..."
     Round round;
+    std::function<double()> memory;  // bytes of all ranks together
     // Seconds of a step, by round: the whole, computing, communicating, waiting. PyTorch and the
     // products report only the first; the others are NaN there.
     std::vector<double> parts[4] = {};
@@ -144,7 +145,8 @@ struct Entry {
 // Makes the entry of a subprocess.
 Entry entry_of(const std::string& name, int ranks, BenchmarkSubprocess subprocess) {
     const auto program = std::make_shared<BenchmarkSubprocess>(std::move(subprocess));
-    return {name, ranks, program->greeting(), [program](int steps) { return program->run(steps); }};
+    return {name, ranks, program->greeting(), [program](int steps) { return program->run(steps); },
+            [program] { return program->memory_bytes(); }};
 }
 
 // Starts this program as a subprocess, with `what` added to its command line.
@@ -209,7 +211,7 @@ class TrainReport {
     TrainReport(const std::filesystem::path& csv, bool is_own)
         : is_own_(is_own),
           csv_(csv, {"model", "ranks", "batch_per_rank", "samples_per_s", "step_ms", "compute_ms",
-                     "comm_ms", "exposed_ms"}) {}
+                     "comm_ms", "exposed_ms", "mib_per_rank"}) {}
 
     void add(const std::deque<Entry>& entries, int batch) {
         for (const Entry& entry : entries)
@@ -223,6 +225,7 @@ class TrainReport {
         if (!has_pytorch_ && is_own_)
             times_.note("PyTorch was not measured. --pytorch PYTHON names a Python that has it.");
         times_.note("Medians of a step. Communicating includes waiting for other ranks' buckets.");
+        times_.note("Memory: of all processes, after the last round. What they share counts once.");
         ratios_.note("Medians of the rounds' ratios: all of them take turns in every round.");
         std::cout << times_ << "\n" << ratios_;
     }
@@ -233,12 +236,14 @@ class TrainReport {
         for (std::size_t i = 0; i < 4; i++)
             part[i] = median(entry.parts[i]);
         const double samples_per_s = entry.ranks * batch / part[0];
+        const double bytes_per_rank = entry.memory() / entry.ranks;
         csv_.row({entry.name, entry.ranks, batch, samples_per_s, part[0] * 1e3, part[1] * 1e3,
-                  part[2] * 1e3, part[3] * 1e3});
+                  part[2] * 1e3, part[3] * 1e3, bytes_per_rank / (1 << 20)});
         has_pytorch_ |= entry.name.ends_with("_pytorch");
         times_.row({entry.name, std::to_string(entry.ranks), format_fixed(samples_per_s, 0),
                     format_seconds(part[0]), format_percent(spread(entry.parts[0])),
-                    format_seconds(part[1]), format_seconds(part[2]), format_seconds(part[3])});
+                    format_seconds(part[1]), format_seconds(part[2]), format_seconds(part[3]),
+                    format_bytes(bytes_per_rank)});
     }
 
     void compare(const Entry& ours, const std::deque<Entry>& entries, int batch) {
@@ -269,7 +274,7 @@ class TrainReport {
     bool has_pytorch_ = false;
     Table times_{"Training",
                  {"model", "ranks", "samples/s", "a step", "spread", "computing", "communicating",
-                  "waiting"}};
+                  "waiting", "memory a rank"}};
     Table ratios_{"How many times as fast", {"this book", "as", "is", "at least"}};
 };
 
@@ -297,8 +302,9 @@ void measure_job(Rank& rank, const std::string& model, const TrainOptions& mine,
                  const CommonOptions& common, TrainReport& report) {
     std::deque<Entry> entries;
     const auto add = [&](const std::string& name, bool alone) {
-        entries.push_back(
-            {name, rank.world_size(), "", training_round(rank, mine, model, alone, common.seed)});
+        entries.push_back({name, rank.world_size(), "",
+                           training_round(rank, mine, model, alone, common.seed),
+                           [] { return std::numeric_limits<double>::quiet_NaN(); }});
     };
     add(model, rank.world_size() == 1);
     if (rank.world_size() > 1)

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <csignal>
+#include <fstream>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +19,22 @@ namespace ddp {
 namespace {
 
 constexpr int longest_answer_ms = 600'000;
+
+// Adds up the proportional set sizes (man 5 proc_pid_smaps) of `process` and its descendants: a
+// page that n processes share counts 1/n in each of them.
+double proportional_bytes(pid_t process) {
+    const std::string folder = "/proc/" + std::to_string(process);
+    std::ifstream sizes(folder + "/smaps_rollup");
+    double kibibytes = std::numeric_limits<double>::quiet_NaN();
+    for (std::string word; sizes >> word && word != "Pss:";) {
+    }
+    sizes >> kibibytes;
+    double bytes = kibibytes * 1024;
+    std::ifstream children(folder + "/task/" + std::to_string(process) + "/children");
+    for (pid_t child; children >> child;)
+        bytes += proportional_bytes(child);
+    return bytes;
+}
 
 }  // namespace
 
@@ -68,6 +86,10 @@ std::vector<double> BenchmarkSubprocess::run(int steps) {
         throw std::runtime_error("the process of " + greeting_ +
                                  " ended in the middle of the measurement");
     return numbers;
+}
+
+double BenchmarkSubprocess::memory_bytes() const {
+    return proportional_bytes(process_);
 }
 
 // Returns whether it has printed something, or has ended, before that time is over.

@@ -28,6 +28,10 @@ class BenchmarkSubprocess {
     // std::runtime_error if the process has ended, or has answered something else.
     std::vector<double> run(int steps);
 
+    // Returns the bytes that the process and all that it has started take now. What several of them
+    // share, such as libraries and arenas, counts once. NaN where the system does not say.
+    double memory_bytes() const;
+
     const std::string& greeting() const { return greeting_; }  // "PyTorch 2.15.0, ..."
 
   private:

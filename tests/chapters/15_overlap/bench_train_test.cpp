@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/gpu/launch.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -31,6 +32,10 @@ TEST_CASE("bench train measures the PyTorch of the Python that is named, and say
     REQUIRE(run.csv.rows.size() == 3);
     REQUIRE(run.csv.text(1, "model") == "mlp_products");
     REQUIRE(run.csv.number(1, "step_ms") > 0);
+    // Two models of 1.9 million parameters and their gradients take 14 MiB. A GPU's do not count.
+    if (kernels_run_on_cpu)
+        REQUIRE(run.csv.number(0, "mib_per_rank") > 14);
+    REQUIRE(run.csv.number(2, "mib_per_rank") < 5);  // a shell
     REQUIRE(run.csv.text(2, "model") == "mlp_pytorch");
     REQUIRE(run.csv.number(2, "step_ms") == Approx(50));  // 0.25 s for five steps
 }
