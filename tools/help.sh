@@ -73,8 +73,9 @@ help_of_other_verbs() {
   ./book cluster where [--hosts a:4,b:4 | --hostfile FILE]
                                 which rank is on which node and core, and which network the ranks use: on those nodes,
                                 on those of a Slurm allocation or of \`cluster up\`, or on this machine
-  ./book cluster measure [the same]
-                                what their links carry, into out/links.csv, which the simulator of chapter 21 reads
+  ./book cluster measure [the same] [--beside mpi,gloo]
+                                what their links carry, into out/links.csv, which the simulator of chapter 21 reads;
+                                with --beside how fast the all-reduces over them are, beside MPI's and PyTorch's Gloo
   ./book cluster scale [the same] [--weak] [--strong] [--ranks 1,2,4] [--compute 40ms]
                                 a training on more and more of their ranks, beside what the simulator says
   ./book diff NN [MM]           what chapter NN's main has that MM's has not (MM: the chapter it grows from)

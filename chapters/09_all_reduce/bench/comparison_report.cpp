@@ -30,7 +30,8 @@ class AllMeasurements {
             }
         // MPI and what stands for it come first, as they do in each kind.
         std::stable_partition(algorithms_.begin(), algorithms_.end(), [](const std::string& name) {
-            return name == limit_name || name.starts_with("mpi") || name == "nccl";
+            return name == limit_name || name.starts_with("mpi") || name == "nccl" ||
+                   name == "gloo";
         });
     }
 
@@ -69,15 +70,12 @@ class AllMeasurements {
         return highest > 0 && highest < 1e9 ? RateUnit{1e6, "MB/s"} : RateUnit{1e9, "GB/s"};
     }
 
-    // Returns how many times as fast as MPI: the least of all jobs, each compared within itself.
-    double against_mpi(const std::string& algorithm, std::size_t bytes) const {
+    // Returns how many times as fast as `other`, "mpi", "gloo" or the limit: the least of all jobs,
+    // each compared within itself.
+    double against(const std::string& other, const std::string& algorithm,
+                   std::size_t bytes) const {
         return least_ratio(algorithm, bytes,
-                           [](const std::string& name) { return name.starts_with("mpi"); });
-    }
-    // Returns the share of the limit, by the same rule.
-    double of_limit(const std::string& algorithm, std::size_t bytes) const {
-        return least_ratio(algorithm, bytes,
-                           [](const std::string& name) { return name == limit_name; });
+                           [&](const std::string& name) { return name.starts_with(other); });
     }
 
   private:
@@ -126,7 +124,7 @@ std::string summary(const AllMeasurements& all, const std::string& algorithm) {
     double logarithms = 0, least = INFINITY;
     std::size_t least_at = 0;
     for (const std::size_t bytes : all.sizes()) {
-        const double ratio = all.against_mpi(algorithm, bytes);
+        const double ratio = all.against("mpi", algorithm, bytes);
         logarithms += std::log(ratio);
         if (ratio < least) {
             least = ratio;
@@ -157,13 +155,16 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& limit,
         });
     if (all.ranks() == 1)  // there is nothing to move
         return table;
-    const bool has_mpi = !std::isnan(all.against_mpi(algorithm, all.sizes()[0]));
-    if (has_mpi)
-        add(algorithm + " / MPI",
-            [&](std::size_t bytes) { return cell(all.against_mpi(algorithm, bytes)); });
+    const auto has = [&](const std::string& other) {
+        return !std::isnan(all.against(other, algorithm, all.sizes()[0]));
+    };
+    for (const auto& [name, other] : {std::pair{" / MPI", "mpi"}, {" / Gloo", "gloo"}})
+        if (has(other))
+            add(algorithm + name,
+                [&](std::size_t bytes) { return cell(all.against(other, algorithm, bytes)); });
     add(algorithm + " / limit",
-        [&](std::size_t bytes) { return cell(all.of_limit(algorithm, bytes)); });
-    if (has_mpi)
+        [&](std::size_t bytes) { return cell(all.against(limit_name, algorithm, bytes)); });
+    if (has("mpi"))
         table.note(algorithm +
                    " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
                    summary(all, algorithm) + ".");

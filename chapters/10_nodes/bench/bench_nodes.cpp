@@ -1,7 +1,8 @@
-// Measures the all-reduces between nodes beside MPI and beside the link: of the ranks that mpirun
-// or srun has started, such as those of ./book cluster up.
+// Measures the all-reduces between nodes beside MPI, beside the link, and beside Gloo if it is
+// asked for: of the ranks that mpirun or srun has started, such as those of ./book cluster up.
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
+#include "10_nodes/bench/gloo_candidate.hpp"
 #include "10_nodes/bench/link_limit.hpp"
 
 namespace {
@@ -11,6 +12,7 @@ using namespace ddp;
 struct Settings {
     std::vector<int> sizes{4, 16, 64, 256, 1024, 4096, 16384};  // KiB
     int rounds = 2;
+    std::string gloo;  // a Python that has PyTorch; "": Gloo is not measured
     AllReduceOrder order;
 };
 
@@ -22,8 +24,10 @@ void run(World& world, const CommonOptions& common, const Settings& mine) {
     world.run([&](Rank& rank) {
         rank.select_device();
         const std::size_t most = std::ranges::max(sizes) / sizeof(float);
-        const auto measurements =
-            compare(rank, sizes, mine.rounds, make_candidates_over_nodes(rank, most, mine.order));
+        auto candidates = make_candidates_over_nodes(rank, most, mine.order);
+        if (!mine.gloo.empty())
+            candidates.push_back(make_gloo_candidate(rank, mine.gloo));
+        const auto measurements = compare(rank, sizes, mine.rounds, candidates);
         if (rank.rank() == 0)
             report_comparison(rank.world_size(), link_limit_text(), {{"mpi", {}, measurements}},
                               "native", file);
@@ -37,6 +41,7 @@ int main(int argc, char** argv) {
     Options options("bench_nodes", "How fast the all-reduces between nodes are, beside the link.");
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds: a batch of each in turn");
+    options.add_text("--gloo", mine.gloo, "a Python that has PyTorch: measure its Gloo, too");
     mine.order.add_to(options);
     options.refuse({"--shape"}, "simulated nodes have no link");
     options.refuse(

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "15_overlap/bench/benchmark_subprocess.hpp"
+#include "10_nodes/bench/benchmark_subprocess.hpp"
 
 namespace ddp {
 

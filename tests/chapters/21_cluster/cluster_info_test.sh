@@ -135,6 +135,28 @@ test_benches() {
     [[ $(column algorithm | xargs) == "limit mpi native" ]] || complain "the candidates: $(<"$scratch/cluster_info.csv")"
     awk -F, 'NR > 1 && !($7 > ($1 == "limit" ? 0.0085 : 0.002) && $7 < 0.0135) { exit 1 }' "$scratch/cluster_info.csv" ||
         complain "no link carries this: $(<"$scratch/cluster_info.csv")"
+    # Beside Gloo: PyTorch's own where it is there, else a stand-in that each rank must start with what PyTorch asks for.
+    local python=$root/build/pytorch/bin/python
+    if [[ ! -x $python ]]; then
+        python=$scratch/python
+        cat >"$python" <<'END'
+#!/bin/sh
+[ "$WORLD_SIZE" = 2 ] && [ "$MASTER_ADDR" = 10.77.0.1 ] && [ "$GLOO_SOCKET_IFNAME" = eth0 ] && [ "$MASTER_PORT" -gt 0 ] && [ "$RANK" -lt 2 ] || exit 1
+echo "# Gloo"
+while read -r _ _ times; do
+    for _ in $(seq "$times"); do printf "0.001 "; done
+    echo 0.001
+done
+END
+        chmod +x "$python"
+    fi
+    on_nodes 2x1 mpirun "$bin/bench_nodes" --sizes 4 --rounds 1 --timeout 60 --gloo "$python" --csv "$scratch/cluster_info.csv"
+    ends_with 0
+    says "native / Gloo"
+    [[ $(column algorithm | xargs) == "limit mpi gloo native" ]] || complain "beside Gloo: $(<"$scratch/cluster_info.csv")"
+    on_nodes 2x1 mpirun "$bin/bench_nodes" --sizes 4 --rounds 1 --timeout 60 --gloo /bin/false --csv "$scratch/cluster_info.csv"
+    ends_with 1
+    says "the ranks of Gloo have not met"
     # The third rank has no partner on the other node: 4/3 of 12.5 MB/s, if its waiting counts, too.
     on_nodes "2x2 --link 100Mbit" mpirun --host node0:2,node1:1 "$bin/bench_nodes" --sizes 1024 --rounds 1 --timeout 30 \
         --csv "$scratch/cluster_info.csv"

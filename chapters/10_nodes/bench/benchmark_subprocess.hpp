@@ -1,7 +1,7 @@
 #pragma once
 // A program that is measured round by round in a process of its own, so that several can take
 // turns. When it is warm it prints a line that begins with "# ". Then it answers each line
-// `run STEPS` of its stdin with a line of numbers. The end of its stdin ends it.
+// of its stdin, such as `run STEPS`, with a line of numbers. The end of its stdin ends it.
 #include <sys/types.h>
 
 #include <cstdio>
@@ -24,9 +24,10 @@ class BenchmarkSubprocess {
     BenchmarkSubprocess& operator=(BenchmarkSubprocess&&) = delete;
     ~BenchmarkSubprocess();
 
-    // Runs a round of `steps` steps and returns the numbers of the answer. Throws
-    // std::runtime_error if the process has ended, or has answered something else.
-    std::vector<double> run(int steps);
+    // Runs a round of `steps` steps, or what `line` asks for, and returns the numbers of the
+    // answer. Throws std::runtime_error if the process has ended, or has answered something else.
+    std::vector<double> run(int steps) { return ask("run " + std::to_string(steps)); }
+    std::vector<double> ask(const std::string& line);
 
     // Returns the bytes that the process and all that it has started take now. What several of them
     // share, such as libraries and arenas, counts once. NaN where the system does not say.

@@ -1,4 +1,4 @@
-#include "15_overlap/bench/benchmark_subprocess.hpp"
+#include "10_nodes/bench/benchmark_subprocess.hpp"
 
 #include <poll.h>
 #include <sys/wait.h>
@@ -75,8 +75,8 @@ BenchmarkSubprocess::~BenchmarkSubprocess() {
         waitpid(process_, nullptr, 0);
 }
 
-std::vector<double> BenchmarkSubprocess::run(int steps) {
-    std::fprintf(to_, "run %d\n", steps);
+std::vector<double> BenchmarkSubprocess::ask(const std::string& line) {
+    std::fprintf(to_, "%s\n", line.c_str());
     std::fflush(to_);
     std::istringstream answer(read_line());
     std::vector<double> numbers;
