@@ -76,7 +76,7 @@ class NodesCommunicator final : public Communicator {
         throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
-        if (one_shot_ && call.bytes() <= OneShotOverNodes::most_bytes)
+        if (one_shot_ && call.bytes() <= OneShotOverNodes::most_bytes(placement_))
             one_shot_->all_reduce(call, stream);
         else if (two_level_)
             two_level_->all_reduce(call, stream);

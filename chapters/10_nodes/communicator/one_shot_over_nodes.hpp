@@ -29,10 +29,13 @@ class OneShotOverNodes {
     OneShotOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement,
                      const RingNeighbours& neighbours);
 
-    // The largest array that it is worth it for.
-    static constexpr std::size_t most_bytes = 8 << 10;
+    // Returns the largest array that it is worth it for. Two nodes send no more bytes than on two
+    // levels; it is only that a longer array is better sent in slices, while others are summed.
+    static std::size_t most_bytes(const Placement& placement) {
+        return placement.nodes() == 2 ? 32 << 10 : 8 << 10;
+    }
 
-    // Keeps to the contract of all_reduce.hpp, for up to most_bytes.
+    // Keeps to the contract of all_reduce.hpp, for up to most_bytes().
     void all_reduce(const Call& call, Stream& stream);
 
     // A rank's FIFOs to and from the same rank of each node; its own node's entry is not used.

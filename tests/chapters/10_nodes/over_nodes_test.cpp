@@ -212,7 +212,9 @@ TEST_CASE("a short array takes one message to each other node") {
                 }) == "");
         return transports.messages();
     };
-    REQUIRE(messages({"a", "b"}, 2048) == 2);
+    REQUIRE(messages({"a", "b"}, 8192) == 2);
+    // Round a ring of two: a record, and the slices of half an array in each of 2 steps.
+    REQUIRE(messages({"a", "b"}, 8193) > 2);
     REQUIRE(messages({"a", "b", "c", "d"}, 1) == 4 * 3);
     REQUIRE(messages({"a", "a", "b", "b", "c", "c"}, 2048) == 2 * 3 * 2);
     // Round a ring of four: a record, and a slice in each of 6 steps.

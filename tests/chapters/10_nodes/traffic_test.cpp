@@ -82,6 +82,7 @@ TEST_CASE("bytes that leave a node, round one ring and on two levels") {
         return bytes_leaving_node(placement(nodes), levels, bytes, true);
     };
     REQUIRE(really_leaving("aabb", 2, 1000) == 1000);
+    REQUIRE(really_leaving("aabb", 2, 32768) == 32768);
     REQUIRE(really_leaving("abcd", 1, 8192) == 3 * 8192);
     REQUIRE(really_leaving("aabb", 1, 1000) == 1500);
     REQUIRE(really_leaving("abcd", 1, 10'000) == 15'000);
