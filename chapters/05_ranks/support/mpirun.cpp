@@ -18,7 +18,9 @@ bool is_on_path(const std::string& program) {
 
 void allow_mpirun() {
     if (geteuid() == 0)  // Open MPI wants to be told twice
-        for (const char* allowed : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
+        for (const char* allowed :
+             {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",  // ... and so does 5
+              "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"})
             setenv(allowed, "1", 0);
 }
 

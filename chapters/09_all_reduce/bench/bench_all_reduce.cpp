@@ -1,15 +1,15 @@
-// Measures the all-reduces beside MPI (as shipped and tuned) or NCCL and beside what the
-// memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
-// processes cannot share, they are threads. If mpirun or srun has started this program on one node,
-// its own ranks are measured.
-#include <sys/mman.h>
-#include <unistd.h>
-
+// Measures the all-reduces beside MPI (as shipped and tuned, and others by --mpi) or NCCL and
+// beside what the memory allows. On a CPU ranks are processes, of jobs that this program starts; on
+// a GPU, which processes cannot share, they are threads. If mpirun or srun has started this program
+// on one node, its own ranks are measured.
 #include <filesystem>
+#include <sstream>
 
 #include "05_ranks/rendezvous.hpp"
+#include "05_ranks/support/mpirun.hpp"
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
+#include "09_all_reduce/bench/other_mpi.hpp"
 #include "common/gpu/launch.hpp"
 #include "common/report/progress.hpp"
 
@@ -23,22 +23,26 @@ struct Settings {
     int jobs = 3;
     int rounds = 2;
     std::string algorithm = "all";
+    std::string other_mpis;  // PREFIX,PREFIX
     std::string measurements;
 
+    std::vector<std::size_t> bytes() const {
+        std::vector<std::size_t> all;
+        for (const int kibibytes : sizes)
+            all.push_back(static_cast<std::size_t>(kibibytes) << 10);
+        return all;
+    }
     // The one that is compared with the references.
     std::string subject() const { return algorithm == "all" ? "native" : algorithm; }
 };
 
 // Once in every job.
 std::vector<AllReduceMeasurement> measure(World& world, const Settings& mine) {
-    std::vector<std::size_t> bytes;
-    for (const int kibibytes : mine.sizes)
-        bytes.push_back(static_cast<std::size_t>(kibibytes) << 10);
     std::vector<AllReduceMeasurement> measurements;
     world.run([&](Rank& rank) {
         rank.select_device();
         std::vector<AllReduceMeasurement> mine_of_all =
-            compare_all_reduces(rank, bytes, mine.rounds, mine.algorithm);
+            compare_all_reduces(rank, mine.bytes(), mine.rounds, mine.algorithm);
         if (rank.rank() == 0)
             measurements = std::move(mine_of_all);
     });
@@ -85,11 +89,8 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
 // By mpirun, or without one by our own launcher.
 std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kind,
                                                 const Settings& mine, const CommonOptions& common) {
-    // A file without a name in any folder: it is gone with this process, however that ends.
-    const Descriptor samples(memfd_create("samples", MFD_CLOEXEC));
-    const std::filesystem::path file =
-        "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(samples.number());
-    std::vector<std::string> words = words_of_job(mine, common, file);
+    const NamelessFile file;
+    std::vector<std::string> words = words_of_job(mine, common, file.path());
     int status = 0;
     if (kind.command.empty()) {
         std::vector<char*> pointers;
@@ -107,7 +108,18 @@ std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kin
         throw std::runtime_error("a job of " + std::to_string(ranks) +
                                  " ranks has ended with status " + std::to_string(status) +
                                  ": what it has said stands above");
-    return read_measurements(file);
+    return read_measurements(file.path());
+}
+
+// Runs a job of another MPI, and the subject right after it, as a job of our own launcher.
+std::vector<AllReduceMeasurement> run_other(int ranks, const OtherMpi& mpi, Settings mine,
+                                            const CommonOptions& common) {
+    std::vector<AllReduceMeasurement> all = mpi.measure(ranks, mine.bytes(), mine.rounds);
+    mine.algorithm = mine.subject();
+    const std::vector<AllReduceMeasurement> ours =
+        run_processes(ranks, {mpi.name(), {}, {}}, mine, common);
+    all.insert(all.end(), ours.begin(), ours.end());
+    return all;
 }
 
 std::vector<AllReduceMeasurement> run_threads(int ranks, const Settings& mine,
@@ -115,6 +127,16 @@ std::vector<AllReduceMeasurement> run_threads(int ranks, const Settings& mine,
     common.ranks = ranks;
     World world(common);
     return measure(world, mine);
+}
+
+// Returns those in the folders `prefixes`, "A,B".
+std::vector<OtherMpi> other_mpis(const std::string& prefixes) {
+    allow_mpirun();
+    std::vector<OtherMpi> all;
+    std::istringstream list(prefixes);
+    for (std::string prefix; std::getline(list, prefix, ',');)
+        all.emplace_back(std::filesystem::absolute(prefix));
+    return all;
 }
 
 int run(int argc, char** argv) {
@@ -130,6 +152,9 @@ int run(int argc, char** argv) {
         algorithms.push_back(further.name);
     options.add_choice("--algorithm", mine.algorithm, algorithms,
                        "what to compare with MPI; native is the Communicator's choice");
+    options.add_text(
+        "--mpi", mine.other_mpis,
+        "folders of other MPIs, A,B: each is measured, too, and the subject beside it");
     options.add_text("--measurements", mine.measurements,
                      "as one of a job: write all measurements to this file");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
@@ -146,20 +171,26 @@ int run(int argc, char** argv) {
         mine.sizes = {4, 64, 1024};
         mine.jobs = mine.rounds = 1;
     }
+    const std::vector<OtherMpi> others = other_mpis(mine.other_mpis);
     CsvWriter file(common.csv, comparison_columns());
     for (const int ranks : mine.ranks) {
         std::vector<MpiVariant> kinds =
             kernels_run_on_cpu ? mpi_variants(ranks) : std::vector<MpiVariant>();
         if (kinds.empty())
             kinds.push_back({"mpi", {}, {}});
+        const std::size_t own = kinds.size();
+        for (const OtherMpi& other : others)
+            kinds.push_back({other.name(), {}, {}});
         {
             Progress progress(std::to_string(ranks) + " ranks",
                               static_cast<std::int64_t>(kinds.size()) * mine.jobs);
             for (int job = 0; job < mine.jobs; job++)
-                for (MpiVariant& kind : kinds) {
-                    add_measurements(kind.measurements,
-                                     kernels_run_on_cpu ? run_processes(ranks, kind, mine, common)
-                                                        : run_threads(ranks, mine, common));
+                for (std::size_t i = 0; i < kinds.size(); i++) {
+                    add_measurements(kinds[i].measurements,
+                                     i >= own ? run_other(ranks, others[i - own], mine, common)
+                                     : kernels_run_on_cpu
+                                         ? run_processes(ranks, kinds[i], mine, common)
+                                         : run_threads(ranks, mine, common));
                     progress.advance();
                 }
         }

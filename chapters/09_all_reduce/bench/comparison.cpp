@@ -1,6 +1,8 @@
 #include "09_all_reduce/bench/comparison.hpp"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -10,7 +12,6 @@
 #include <stdexcept>
 
 #include "05_ranks/support/mpirun.hpp"
-#include "common/report/process.hpp"
 
 namespace ddp {
 
@@ -27,13 +28,20 @@ std::vector<MpiVariant> mpi_variants(int ranks) {
     return {{"mpi", shipped, {}}, {"mpi_tuned", tuned, {}}};
 }
 
-int run_job(const std::vector<std::string>& command) {
+int run_job(const std::vector<std::string>& command, std::vector<std::string> environment) {
     // A bench that is killed takes its job with it.
-    const pid_t process = start_process(command, {.signal_at_end = SIGTERM});
+    const pid_t process =
+        start_process(command, {.environment = std::move(environment), .signal_at_end = SIGTERM});
     int status = 0;
     if (waitpid(process, &status, 0) != process)
         throw std::runtime_error("cannot wait for " + command[0] + ": " + std::strerror(errno));
     return exit_status(status);
+}
+
+NamelessFile::NamelessFile() : descriptor_(memfd_create("measurements", MFD_CLOEXEC)) {}
+
+std::filesystem::path NamelessFile::path() const {
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor_.number());
 }
 
 void write_measurements(const std::filesystem::path& path,

@@ -4,15 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "05_ranks/coordinator/connection.hpp"
 #include "09_all_reduce/bench/candidates.hpp"
 #include "common/report/csv.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 
-// The measurements of jobs with the same settings of mpirun. MPI is fast with other settings than
-// the shipped ones, so there are two kinds of jobs. All other candidates take part in both.
+// The measurements of jobs with the same MPI and the same settings of mpirun. MPI is fast with
+// other settings than the shipped ones, so there are two kinds of jobs of the MPI that this program
+// is built with. All other candidates take part in both. Beside another MPI's job the subject runs
+// in a job of its own.
 struct MpiVariant {
-    std::string mpi_name;              // what MPI is called there, "mpi" or "mpi_tuned"
+    std::string mpi_name;  // what MPI is called there, "mpi", "mpi_tuned", "MPICH 5.0.2"
     std::vector<std::string> command;  // before the program: mpirun and its options
     std::vector<AllReduceMeasurement> measurements;
 };
@@ -21,9 +25,22 @@ struct MpiVariant {
 // program.
 std::vector<MpiVariant> mpi_variants(int ranks);
 
-// Runs `command` until it ends; returns its exit status, or 128 and the number of the signal that
-// ended it. Throws std::runtime_error if it cannot be started.
-int run_job(const std::vector<std::string>& command);
+// Runs `command` until it ends, with these variables ("NAME=value"); returns its exit status, or
+// 128 and the number of the signal that ended it. Throws std::runtime_error if it cannot be
+// started.
+int run_job(const std::vector<std::string>& command,
+            std::vector<std::string> environment = environment_with({}));
+
+// A file without a name in any folder: it is gone with this process, however that ends.
+class NamelessFile {
+  public:
+    NamelessFile();
+    const Descriptor& descriptor() const { return descriptor_; }
+    std::filesystem::path path() const;  // by which this process and others open it
+
+  private:
+    const Descriptor descriptor_;
+};
 
 // Files by which a job tells whoever has started it.
 void write_measurements(const std::filesystem::path& path,

@@ -29,9 +29,9 @@ class AllMeasurements {
                 remember(sizes_, measurement.bytes);
             }
         // MPI and what stands for it come first, as they do in each kind.
-        std::stable_partition(algorithms_.begin(), algorithms_.end(), [](const std::string& name) {
-            return name == limit_name || name.starts_with("mpi") || name == "nccl" ||
-                   name == "gloo";
+        std::stable_partition(algorithms_.begin(), algorithms_.end(), [&](const std::string& name) {
+            return name == limit_name || name == "nccl" || name == "gloo" ||
+                   std::ranges::count(kinds, name, &MpiVariant::mpi_name) > 0;
         });
     }
 
@@ -165,8 +165,7 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& limit,
     add(algorithm + " / limit",
         [&](std::size_t bytes) { return cell(all.against(limit_name, algorithm, bytes)); });
     if (has("mpi"))
-        table.note(algorithm +
-                   " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
+        table.note(algorithm + " / MPI: how many times as fast as the best MPI: " +
                    summary(all, algorithm) + ".");
     table.note(std::string(limit_name) + ": " + limit);
     return table;

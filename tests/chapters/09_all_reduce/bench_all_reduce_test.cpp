@@ -1,4 +1,5 @@
 // The tables and numbers of the bench, but not how fast anything is.
+#include <algorithm>
 #include <map>
 
 #include "tests/chapters/09_all_reduce/one_shot_sizes.hpp"
@@ -60,6 +61,34 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
     REQUIRE(rows_of(file, 1) == expected);
     REQUIRE(nothing_is_left(BENCH_ALL_REDUCE));
 }
+
+#if !defined(DDP_CUDA)
+TEST_CASE("bench all_reduce measures another MPI, and native beside it") {
+    const TemporaryFolder folder;
+    const std::string prefix = (folder / "mpi").string();
+    REQUIRE(bench.call({"--quick", "--mpi", prefix}).exit_code == 2);
+    if (!has_mpirun())
+        return;
+    // The MPI that is installed, in a folder as those of ./book setup mpis are.
+    const ChildResult made = run_command(
+        {"/bin/bash", "-c",
+         "mkdir -p \"$0/bin\" && ln -s \"$(command -v mpirun)\" \"$0/bin\" && "
+         "for kind in include lib; do read -r first _ <<<\"$(mpicc --showme:${kind:0:3}dirs)\" && "
+         "ln -s \"$first\" \"$0/$kind\" || exit; done",
+         prefix});
+    CAPTURE(made.output);
+    REQUIRE(made.exit_code == 0);
+    const ProgramRun run = bench.run(
+        {"--ranks", "3", "--sizes", "4,64", "--jobs", "2", "--rounds", "1", "--mpi", prefix});
+    std::map<std::string, int> rows = rows_of(run.csv, 3);
+    REQUIRE(std::ranges::any_of(rows, [](const auto& row) {
+        return row.first.starts_with("Open MPI ") && row.second == 2;
+    }));
+    REQUIRE(rows["mpi"] == 2);
+    REQUIRE(rows["native"] == 2);
+    REQUIRE(run.count("native / MPI: how many times as fast as the best MPI") == 1);
+}
+#endif
 
 TEST_CASE("bench all_reduce: nothing stays when it is killed") {
     for (const std::string programs : {"PATH=/nowhere", "PATH=/usr/bin:/bin"}) {  // mpirun's, too
