@@ -25,7 +25,7 @@ struct SeenLaunch {
 #endif
 };
 
-// Returns the kernels that ran while work() did, which must synchronize, in their order. On a GPU
+// Returns the kernels that work() has launched, which must synchronize, in their order. On a GPU
 // nobody counts them: then it returns none, and can_see_launches is false.
 inline constexpr bool can_see_launches = kernels_run_on_cpu;
 std::vector<SeenLaunch> launches_in(const std::function<void()>& work);
@@ -36,10 +36,9 @@ std::vector<SeenLaunch> launches_in(const std::function<void()>& work);
 void check_shape(unsigned int blocks, unsigned int threads, const std::string& what,
                  const std::function<void()>& work);
 
-// Checks that kernels do work(), which must synchronize, besides `others` of which the test knows:
-// and not in a single thread, if this run asks for several. `what` begins the sentences.
-void check_kernels(const std::string& what, const std::function<void()>& work,
-                   std::ptrdiff_t others = 0);
+// Checks that kernels do work(), which must synchronize: and not in a single thread, if this run
+// asks for several. `what` begins the sentences.
+void check_kernels(const std::string& what, const std::function<void()>& work);
 
 // An array whose elements the threads of a kernel are to share among them.
 struct SharedWork {

@@ -217,20 +217,20 @@ void check_wanted() {
         throw Wrong("a is frozen here" + hint);
 }
 
-void check_who_works() {
+// The gradient of one of the two, by its own kernel.
+void check_who_works(bool of_a) {
     Device device;
     Tape tape(device);
     const Shared a = parameter(device, "a", {6}), b = parameter(device, "b", {2});
+    (of_a ? b : a)->is_frozen = true;
     const Variable quotient = divide(tape.parameter(a), tape.parameter(b));
-    const std::string what = "backward of a / b";
-    constexpr int begins = 1;  // the kernel that writes the gradient of the loss
-    check_kernels(
-        what,
-        [&] {
-            tape.backward(quotient);
-            device.stream().synchronize();
-        },
-        begins);
+    const std::string what =
+        "backward of a / b, where only " + (of_a ? a : b)->name + " is learned";
+    tape.backward(quotient);  // the first one also writes the gradient of the loss
+    check_kernels(what, [&] {
+        tape.backward(quotient);
+        device.stream().synchronize();
+    });
     check_host(device, what, [&] { tape.backward(quotient); });
 }
 
@@ -238,7 +238,8 @@ void check_backward() {
     check_both();
     check_added();
     check_wanted();
-    check_who_works();
+    check_who_works(true);
+    check_who_works(false);
     check_many(false);
 }
 
