@@ -102,9 +102,9 @@ int check(const Task& task) {
         std::puts(wrong.what());
         return 4;
     } catch (const std::logic_error& error) {  // no test throws one
-        std::puts(("Your code, or a function that it has called, has thrown an exception: " +
-                   std::string(error.what()))
-                      .c_str());
+        std::printf(
+            "Your code, or a function that it has called, has thrown an exception: %s\n%s\n",
+            error.what(), tried.data());
         return 5;
     } catch (const std::exception& error) {
         std::printf("%s\n%s\n", cause_first(error.what()).c_str(), tried.data());
