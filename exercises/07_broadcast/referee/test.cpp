@@ -143,11 +143,11 @@ std::vector<Fault> faults_of_size() {
         {"loses what is left over when the elements are divided evenly among the ranks",
          lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
-        {"overwrites the first element if it is told to send none", write_if_none,
-         "A count of 0 is a count, too: no element of the array may change."},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
+        {"overwrites the first element if it is told to send none", write_if_none,
+         "A count of 0 is a count, too: no element of the array may change."},
         {"works for each array once: when it gets the same array again, it does nothing",
          once_per_array(),
          "Use an array again at once, with other elements. Otherwise what you find in it may be "
