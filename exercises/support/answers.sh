@@ -10,14 +10,6 @@ is_busy() { false; }
 task_seconds=$usual_seconds
 programs=$1 exercise=$2
 shift 2
-# until_as_expected IS_AS_EXPECTED COMMAND: runs it up to three times: again if something else may come of a machine that is busy.
-until_as_expected() {
-    local try
-    for try in 1 2 3; do
-        "$2"
-        if "$1" || ! took_too_long; then break; fi
-    done
-}
 program() { echo "$programs/exercise_${exercise}_$1"; }
 source=$(echo "$root"/solutions/*/"$exercise".c*)  # .cu or .cpp
 mistakes=$(echo "$root"/exercises/*/"$exercise"/mistakes.diff)
@@ -27,13 +19,14 @@ in_readme=$(cat "$root"/exercises/*/README.md |
     sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }")
 [[ -n ${tasks[*]} && ${tasks[*]} == "$(xargs <<<"$in_readme")" ]] ||
     complain "the test has the tasks ${tasks[*]}, the README has $in_readme"
-solve() { DDP_GRADED=yes run_task "$(program solution)" "$task" "$source" 3</dev/null 4>"$scratch/reports"; }
-is_solved() { [[ $verdict == passed ]]; }
 for task in "${tasks[@]}"; do
     run_task "$(program stub)" "$task"
     [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
     [[ $words == "Task "*" is not implemented yet." ]] || complain "the stub says of $task: $words"
-    until_as_expected is_solved solve
+    for _ in 1 2 3; do  # again, if it may have failed because the machine is busy
+        DDP_GRADED=yes run_task "$(program solution)" "$task" "$source" 3</dev/null 4>"$scratch/reports"
+        if [[ $verdict == passed ]] || ! took_too_long; then break; fi
+    done
     [[ $verdict == passed ]] || complain "the solution's $task is $verdict: $words"
     reports=$(wc -l <"$scratch/reports")  # of all orders
     runs=${#orders[@]}
@@ -43,14 +36,14 @@ for task in "${tasks[@]}"; do
 done
 expect 2 "There is no task 'nothing'" "$(program solution)" nothing
 
-# The words of a mistake's first task that is not solved; nearly all are told in the first order.
+# first_mistake PROGRAM: the words of the first task that is not solved; nearly all are told in the first order.
 first_mistake() {
     local all=("${orders[@]}") its_source=
     for orders in "${all[0]}" "${all[*]}"; do
         read -ra orders <<<"$orders"
         [[ ${#orders[@]} == 1 ]] || its_source=$source
         for task in "${tasks[@]}"; do
-            run_task "$(program "$mistake")" "$task" "$its_source"
+            run_task "$1" "$task" "$its_source"
             [[ $verdict == passed ]] || break 2
         done
     done
@@ -69,7 +62,10 @@ for mistake in "$@"; do
     task_seconds=${task_seconds:-$usual_seconds}
     judged=wrong
     [[ $expected != passed ]] || judged=passed
-    until_as_expected is_as_expected first_mistake
+    for _ in 1 2 3; do
+        first_mistake "$(program "$mistake")"
+        if is_as_expected || ! took_too_long; then break; fi
+    done
     [[ $verdict == "$judged" ]] || complain "the mutant $mistake is $verdict: $words"
     is_said "$expected" || complain "the mutant $mistake did not say '$expected' but: $words"
 done
