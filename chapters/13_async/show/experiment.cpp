@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
 #include "10_nodes/make_communicator.hpp"
@@ -53,6 +52,17 @@ void require_finite(const Tensor& values) {
             "--learning-rate");
 }
 
+// Returns the options. Throws OptionError if there are too few pictures for one step.
+const ExperimentOptions& checked(const ExperimentOptions& options, const FashionMnist& data,
+                                 int ranks) {
+    const auto least = static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(ranks);
+    if (data.train.count() < least)
+        throw OptionError("A step of " + std::to_string(ranks) + " ranks with " +
+                          std::to_string(options.batch) + " pictures each needs more than the " +
+                          std::to_string(data.train.count()) + " pictures: use a smaller --batch.");
+    return options;
+}
+
 }  // namespace
 
 std::string text_of(Algorithm algorithm) {
@@ -75,9 +85,7 @@ struct Experiment::Worker {
           model(experiment.make_model()),
           sampler(static_cast<int>(experiment.data_.train.count()), number, workers,
                   {.seed = experiment.options_.seed, .drop_last = true}),
-          loader(make_run_scoped<Loader>(experiment.rank_, experiment.device_,
-                                         experiment.data_.train, fashion_mnist_normalisation,
-                                         experiment.options_.batch, LastBatch::drop)),
+          loader(experiment.train_),
           tape(experiment.device_),
           sleeps_s(experiment.options_.compute_s * (is_slow ? experiment.options_.slow : 1)) {
         // The first gradient loads its kernels (FirstPass), and must not do so while the server or
@@ -121,18 +129,18 @@ struct Experiment::Worker {
     double busy_s = 0;  // in compute()
 };
 
+// The loaders serve one training after the other: each has a stream, and a GPU has few queues for
+// the streams of all ranks.
 Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOptions& options)
     : rank_(rank),
       data_(data),
-      options_(options),
-      device_(make_run_scoped<Device>(rank, rank_memory(rank))) {
-    const auto least =
-        static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(rank.world_size());
-    if (data.train.count() < least)
-        throw OptionError("A step of " + std::to_string(rank.world_size()) + " ranks with " +
-                          std::to_string(options.batch) + " pictures each needs more than the " +
-                          std::to_string(data.train.count()) + " pictures: use a smaller --batch.");
-}
+      options_(checked(options, data, rank.world_size())),
+      device_(make_run_scoped<Device>(rank, rank_memory(rank))),
+      train_(make_run_scoped<Loader>(rank, device_, data.train, fashion_mnist_normalisation,
+                                     options.batch, LastBatch::drop)),
+      test_(make_run_scoped<Loader>(
+          rank, device_, data.test, fashion_mnist_normalisation,
+          static_cast<int>(std::min<std::size_t>(data.test.count(), 100)))) {}
 
 std::unique_ptr<Sequential> Experiment::make_model() {
     Random random(options_.seed);
@@ -140,11 +148,8 @@ std::unique_ptr<Sequential> Experiment::make_model() {
 }
 
 double Experiment::accuracy_of(Sequential& model) {
-    auto& loader =
-        make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation,
-                                static_cast<int>(std::min<std::size_t>(data_.test.count(), 100)));
-    loader.start_epoch(in_order(static_cast<int>(data_.test.count())));
-    return evaluate(device_, model, loader).accuracy();
+    test_.start_epoch(in_order(test_.samples()));
+    return evaluate(device_, model, test_).accuracy();
 }
 
 Outcome Experiment::run(Algorithm algorithm, bool has_slow) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "03_network/layers/sequential.hpp"
+#include "03_network/loader.hpp"
 #include "13_async/server.hpp"
 #include "common/data/fashion_mnist.hpp"
 
@@ -64,6 +65,7 @@ class Experiment {
     const FashionMnist& data_;
     const ExperimentOptions options_;
     Device& device_;
+    Loader &train_, &test_;
 };
 
 }  // namespace ddp

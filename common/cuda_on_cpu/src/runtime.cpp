@@ -93,6 +93,21 @@ std::vector<std::shared_ptr<Stream>> made_streams() {
     return result;
 }
 
+// Lets the streams go that were destroyed and have ended. An event that was recorded in one keeps
+// it, but not its place in a launch queue.
+void let_go_of_those_that_left() {
+    std::vector<std::shared_ptr<Stream>> left;  // their threads are joined without the lock
+    std::lock_guard lock(runtime().mutex);
+    std::erase_if(runtime().leaving, [&](const auto& stream) {
+        const bool is_done = stream->is_done(stream->last_ticket());
+        if (is_done) {
+            stream->leave_queue();
+            left.push_back(stream);
+        }
+        return is_done;
+    });
+}
+
 // Default streams, too.
 std::vector<std::shared_ptr<Stream>> known_streams() {
     std::vector<std::shared_ptr<Stream>> result = made_streams();
@@ -453,6 +468,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
     if (const cudaError_t status = enter_call("cudaStreamCreate"))
         return status;
     wait_inside_driver(BesideCooperative::goes_on);
+    let_go_of_those_that_left();
     auto* handle = new CUstream_st{
         std::make_shared<Stream>(current_device, (flags & cudaStreamNonBlocking) == 0)};
     std::lock_guard lock(runtime().mutex);
@@ -483,17 +499,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    std::vector<std::shared_ptr<Stream>> done;  // their threads are joined without the lock
-    std::lock_guard lock(runtime().mutex);
-    runtime().streams.erase(handle);
-    runtime().leaving.push_back(stream);
-    delete handle;
-    std::erase_if(runtime().leaving, [&](const auto& leaving) {
-        const bool is_done = leaving->is_done(leaving->last_ticket());
-        if (is_done)
-            done.push_back(leaving);
-        return is_done;
-    });
+    {
+        std::lock_guard lock(runtime().mutex);
+        runtime().streams.erase(handle);
+        runtime().leaving.push_back(stream);
+        delete handle;
+    }
+    let_go_of_those_that_left();
     return cudaSuccess;
 }
 

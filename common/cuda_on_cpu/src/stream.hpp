@@ -76,6 +76,8 @@ class Stream {
     void wait(Ticket ticket);
     // Waits for the host, which finds device memory closed to it.
     void synchronize(Ticket ticket);
+    // For a stream that was destroyed and has nothing left to do: its launch queue has one less.
+    void leave_queue() { queue_.reset(); }
     // Returns whether the command is done. One that was put off is due now.
     bool ask(Ticket ticket);
     // For the command that runs: puts it off until somebody waits for it, asks for it or has
@@ -116,8 +118,8 @@ class Stream {
     void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);
 
     std::unique_ptr<Slot[]> slots_;
-    const std::shared_ptr<LaunchQueue> queue_;  // nullptr: one of its own
-    std::uint64_t place_ = 0;                   // of the command that the worker runs
+    std::shared_ptr<LaunchQueue> queue_;  // nullptr: one of its own
+    std::uint64_t place_ = 0;             // of the command that the worker runs
     std::atomic<Ticket> enqueued_{0};
     std::atomic<Ticket> done_{0};
     // The first ticket that somebody sleeps for: waking sleepers for less would cost them, and us,

@@ -308,8 +308,13 @@ TEST_CASE("streams that share a launch queue stand behind each other") {
     REQUIRE(are_side_by_side(streams[0], streams[2], false));  // a kernel that runs keeps nobody
     REQUIRE_FALSE(are_side_by_side(streams[0], streams[2], true));  // what waits for its end does
     REQUIRE(are_side_by_side(streams[0], streams[1], true));        // in another queue
-    { const Stream gone[2]; }                                       // their queues are free again
-    Stream fourth;                                                  // takes the queue of the fewest
+    Event kept;
+    {
+        Stream gone;
+        kept.record(gone);
+        gone.synchronize();
+    }               // its queue is free again, although an event remembers it
+    Stream fourth;  // takes the queue of the fewest
     REQUIRE(are_side_by_side(streams[0], fourth, true));
     REQUIRE_FALSE(are_side_by_side(streams[1], fourth, true));
     REQUIRE(device_limits().queues == 2);
