@@ -486,8 +486,10 @@ std::uint64_t Execution::update(
             release(stream);
     }
     stream.loads.clear();
-    if (is_step)
-        note({stream.number, Action::update, place, bytes, value.value_or(before), order});
+    if (is_step) {
+        updated_ = value.value_or(before);
+        note({stream.number, Action::update, place, bytes, updated_, order});
+    }
     return before;
 }
 

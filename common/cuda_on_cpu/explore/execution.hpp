@@ -39,7 +39,7 @@ inline constexpr int most_processes = 64;
 struct NextStep {
     enum class Kind { none, load, update, fence, arrival } kind = Kind::none;
     const std::byte* address = nullptr;
-    std::uint64_t value = 0;  // that arrives
+    std::uint64_t value = 0;  // that arrives, or that an update has left
 
     bool writes() const { return kind == Kind::update || kind == Kind::arrival; }
     bool depends_on(const NextStep& other) const {
@@ -84,6 +84,8 @@ class Execution {
     const std::vector<int>& woken_by(int stream) const {
         return streams_[static_cast<std::size_t>(stream)]->woken_by;
     }
+    // Returns what the last step, an update, has left at its place.
+    std::uint64_t updated() const { return updated_; }
     // Returns whether a stream's next load is the first one of a place that has ended its wait.
     bool ends_wait(int stream) const;
 
@@ -230,6 +232,7 @@ class Execution {
 
     std::uint32_t number_ = 0;  // of this execution
     int step_ = -1;
+    std::uint64_t updated_ = 0;
     std::vector<Granule> granules_;
     std::vector<std::int8_t> users_;
     std::map<const std::byte*, View> released_;  // what the value there brings along

@@ -130,6 +130,8 @@ class Search {
                 continue;
             }
             const int in_vain = execution_.step(path_[number].process, static_cast<int>(number));
+            if (NextStep& step = path_[number].step; step.kind == NextStep::Kind::update)
+                step.value = execution_.updated();
             if (in_vain > 0) {
                 if (!take_back(in_vain))
                     return;
@@ -413,6 +415,12 @@ class Search {
     // have come before the first. Whoever would begin there is to be tried, unless one of them is.
     void reverse(int first, int second) {
         const Node& last = path_[static_cast<std::size_t>(second)];
+        if (last.step.kind == NextStep::Kind::load) {
+            const int passed = passed_by(last, first);
+            if (passed < 0)
+                return;
+            first = passed;
+        }
         std::vector<int> independent;
         for (int step = first + 1; step < second; step++)
             if (!comes_before(first, path_[static_cast<std::size_t>(step)]))
@@ -433,6 +441,22 @@ class Search {
         if ((state.to_try & beginners) == 0)
             state.to_try |= (beginners & set_of(last.process)) != 0 ? set_of(last.process)
                                                                     : set_of(lowest(beginners));
+    }
+
+    // Returns the last write, up to `first`, before which a load would not poll in vain: with what
+    // was there it goes on. -1 if it cannot come before such a one. (A wait for exactly a value may
+    // have found it long ago, and others in vain since.)
+    int passed_by(const Node& load, int first) {
+        for (int write = first; write >= 0 && !(load.past[process_of(write)] > write);) {
+            const int before = path_[static_cast<std::size_t>(write)].loads_from;
+            if (would_go_on(load, before < 0 ? std::nullopt : std::optional(value_of(before))))
+                return write;
+            write = before;
+        }
+        return -1;
+    }
+    std::uint64_t value_of(int write) const {
+        return path_[static_cast<std::size_t>(write)].step.value;
     }
 
     // Returns whether the load `last` ends a wait that only step `first` could have ended: then it

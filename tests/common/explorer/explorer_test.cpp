@@ -195,6 +195,20 @@ TEST_CASE("a wait for exactly a value fails where the flag may have passed it") 
     REQUIRE(explore_message(exactly).failure == ExploredFailure::none);
 }
 
+// The first stream's 2 ends the wait; or it is passed over by the sum, in which the wait is in
+// vain, and the second stream's 2 ends it. Who sees only the latter has not seen that both come
+// first.
+TEST_CASE("a wait for exactly a value may have found it before another stream has passed it") {
+    using enum Instruction::Kind;
+    const std::vector<SmallProgram> programs{
+        program({{load, 0}, {store, 1, 2}}),
+        program({{add, 1, 2}, {load, 0}, {store, 1, 2, memory_order_release}}),
+        program({{wait_exactly, 1, 2}, {store, 1, 2}, {store, 0, 1}})};
+    const ExploredOutcomes found = outcomes_of(programs);
+    REQUIRE(found.outcomes == outcomes_by_model(programs).outcomes);
+    REQUIRE(found.outcomes.count(Outcome{0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0}) == 1);
+}
+
 TEST_CASE("what several streams post in slices is one execution") {
     using enum Instruction::Kind;
     const auto post = [](int place) {
