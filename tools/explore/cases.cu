@@ -188,6 +188,14 @@ ExploredCase all_gather_case(int ranks) {
     return {"all_gather", ranks, 2, static_cast<std::size_t>(32 * ranks), "2 calls", run, expected};
 }
 
+// Each block has its share of the data, and its own flags.
+ExploredCase of_two_blocks(ExploredCase of_one) {
+    of_one.blocks = 2;
+    of_one.count *= 2;
+    of_one.note = "2 blocks";
+    return of_one;
+}
+
 ExploredCase further_case(const FurtherAllReduce& further, int ranks) {
     const auto run = [further](Peers& peers, const float* input, float* output, std::size_t count,
                                Stream& stream) {
@@ -202,20 +210,20 @@ ExploredCase further_case(const FurtherAllReduce& further, int ranks) {
 // Kernels are explored here, and not run: there is nothing to rehearse.
 void rehearse(Rank&, const PeersView&) {}
 
-CaseArrays::CaseArrays(Peers& peers, std::size_t count, int rounds)
-    : numbers(peers.allocate<float>(count * static_cast<std::size_t>(rounds))),
-      results(peers.allocate<float>(count * static_cast<std::size_t>(rounds))),
-      input(peers.allocate<float>(count)),
-      output(peers.allocate<float>(count)),
-      blank(peers.allocate<float>(count)) {
+CaseArrays::CaseArrays(Peers& peers, const ExploredCase& explored)
+    : numbers(peers.allocate<float>(explored.count * static_cast<std::size_t>(explored.rounds))),
+      results(peers.allocate<float>(numbers.size())),
+      input(peers.allocate<float>(explored.count * static_cast<std::size_t>(explored.streams))),
+      output(peers.allocate<float>(input.size())),
+      blank(peers.allocate<float>(explored.count)) {
     std::vector<float> host;
-    for (int round = 0; round < rounds; round++)
-        for (std::size_t i = 0; i < count; i++)
+    for (int round = 0; round < explored.rounds; round++)
+        for (std::size_t i = 0; i < explored.count; i++)
             host.push_back(number_of(peers.rank().rank(), round, i));
     numbers.copy_from(host);
-    results.copy_from(std::vector<float>(host.size(), overwritten));
-    output.copy_from(std::vector<float>(count, overwritten));
-    blank.copy_from(std::vector<float>(count, overwritten));
+    results.copy_from(std::vector<float>(results.size(), overwritten));
+    output.copy_from(std::vector<float>(output.size(), overwritten));
+    blank.copy_from(std::vector<float>(blank.size(), overwritten));
 }
 
 std::vector<ExploredCase> explored_cases() {
@@ -246,22 +254,38 @@ std::vector<ExploredCase> explored_cases() {
         cases.push_back(case_of("mixed", ranks, 1, mixed));
     cases.push_back(case_of("one-shot+linear", 3, 1, one_shots_and_linear));
     cases.push_back(reduce_case(4));
+    for (const int ranks : {2, 3}) {
+        ExploredCase messages{"send/receive", ranks, 2, 32, "2 streams", send_on, numbers_of_left};
+        messages.streams = 2;
+        cases.push_back(messages);
+    }
+    for (const ExploredCase& one_block :
+         {ExploredCase{"send/receive", 2, 2, 32, "2 messages", send_on, numbers_of_left},
+          ring_case(2), case_of("two-shot", 2, 2, two_shot_all_reduce),
+          case_of("two-shot", 3, 1, two_shot_all_reduce), tree_case(2),
+          broadcast_case("chain", 3, "3 slices", chain_of_slices), reduce_scatter_case(2),
+          all_gather_case(2)})
+        cases.push_back(of_two_blocks(one_block));
     for (const FurtherAllReduce& further : further_all_reduces())
         for (const int ranks : {2, 3})
             cases.push_back(further_case(further, ranks));
     return cases;
 }
 
-void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays, Stream& stream) {
+void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays,
+                   std::span<Stream> streams) {
     const std::size_t count = explored.count;
     for (int round = 0; round < explored.rounds; round++) {
         const std::size_t first = static_cast<std::size_t>(round) * count;
-        copy(arrays.input.data(), arrays.numbers.data() + first, count, stream);
-        explored.run(peers, arrays.input.data(), arrays.output.data(), count, stream);
-        copy(arrays.results.data() + first, arrays.output.data(), count, stream);
-        copy(arrays.output.data(), arrays.blank.data(), count, stream);
+        const std::size_t s = static_cast<std::size_t>(round) % streams.size();
+        float *input = arrays.input.data() + s * count, *output = arrays.output.data() + s * count;
+        copy(input, arrays.numbers.data() + first, count, streams[s]);
+        explored.run(peers, input, output, count, streams[s]);
+        copy(arrays.results.data() + first, output, count, streams[s]);
+        copy(output, arrays.blank.data(), count, streams[s]);
     }
-    copy(arrays.input.data(), arrays.blank.data(), count, stream);
+    for (std::size_t s = 0; s < streams.size(); s++)
+        copy(arrays.input.data() + s * count, arrays.blank.data(), count, streams[s]);
 }
 
 float number_of(int rank, int round, std::size_t i) {

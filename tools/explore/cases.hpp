@@ -1,6 +1,7 @@
 #pragma once
 // The cases that `./book explore all_reduce` explores: each protocol in a case that is small, and
 // still has all that can go wrong.
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,6 @@
 #include "09_all_reduce/bench/candidates.hpp"
 
 namespace ddp {
-
-// The arrays of one rank, of `count` floats each, in its arena. Every round has its own numbers,
-// which tell rank, round and place, and its own sums.
-struct CaseArrays {
-    CaseArrays(Peers& peers, std::size_t count, int rounds);
-
-    ArenaBuffer<float> numbers, results;  // of all rounds, one after the other
-    ArenaBuffer<float> input, output;
-    ArenaBuffer<float> blank;  // what overwrites them
-};
 
 // One protocol, on some ranks. Each round of each rank is: take new numbers into the input, run,
 // keep the output, and overwrite it. So every array is written again as soon as that is allowed,
@@ -37,13 +28,26 @@ struct ExploredCase {
     // Returns the output of a rank, from the numbers of all ranks; nothing, where it has none.
     std::function<std::vector<float>(int rank, const std::vector<std::vector<float>>& numbers)>
         expected;
+    int blocks = 1;   // of its kernels, where they may have several
+    int streams = 1;  // of each rank: the rounds go to one after the other
+};
+
+// The arrays of one rank, of `count` floats each, in its arena. Every round has its own numbers,
+// which tell rank, round and place, and its own sums.
+struct CaseArrays {
+    CaseArrays(Peers& peers, const ExploredCase& explored);
+
+    ArenaBuffer<float> numbers, results;  // of all rounds, one after the other
+    ArenaBuffer<float> input, output;     // of each stream
+    ArenaBuffer<float> blank;             // what overwrites them
 };
 
 // Returns all cases, and those of the all-reduces that the program brings along.
 std::vector<ExploredCase> explored_cases();
 
 // Launches all rounds of this rank.
-void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays, Stream& stream);
+void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays,
+                   std::span<Stream> streams);
 
 // Returns the number of a rank's input in a round, at place i.
 float number_of(int rank, int round, std::size_t i);

@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include <cuda_on_cpu/settings.hpp>
+
 #include "05_ranks/world.hpp"
 #include "tools/explore/timeline.hpp"
 
@@ -14,9 +16,11 @@ using cuda_on_cpu::ChangedAccess;
 using cuda_on_cpu::Exploration;
 using cuda_on_cpu::ExplorationOptions;
 
+constexpr std::size_t most_streams = 2;
+
 // All that rank 0 must know of each rank.
 struct ExploredRank {
-    cudaStream_t stream;
+    std::array<cudaStream_t, most_streams> streams;
     std::byte* arena;
     std::size_t arena_bytes;
     DeviceErrorReport* error_report;
@@ -26,12 +30,13 @@ struct ExploredRank {
 NamedArena arena_of(const ExploredCase& explored, int rank, const ExploredRank& of) {
     const std::size_t bytes = explored.count * sizeof(float);
     const std::size_t all = bytes * static_cast<std::size_t>(explored.rounds);
+    const std::size_t of_streams = bytes * static_cast<std::size_t>(explored.streams);
     const auto array = [](const std::string& name, float* data, std::size_t size) {
         return NamedArray{name, std::as_bytes(std::span(data, size / sizeof(float)))};
     };
     NamedArena arena{rank, {of.arena, of.arena_bytes}, {}};
     arena.arrays = {array("numbers", of.numbers, all), array("result", of.results, all),
-                    array("input", of.input, bytes), array("output", of.output, bytes)};
+                    array("input", of.input, of_streams), array("output", of.output, of_streams)};
     const auto arrays_end = arena.bytes.begin() + sizeof(ControlBlock);
     arena.arrays.push_back(
         {"staging area", std::span<const std::byte>(arrays_end, arena.bytes.end())});
@@ -75,20 +80,23 @@ ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<Exp
                              const std::optional<Mistake>& mistake, double most_seconds,
                              std::set<FlagPlace>* flag_places) {
     ExploredResult result;
-    Places places;
+    Places places(explored.streams);
     ExplorationOptions options;
     std::vector<cudaStream_t> streams;
     for (std::size_t r = 0; r < ranks.size(); r++) {
-        streams.push_back(ranks[r].stream);
+        for (int s = 0; s < explored.streams; s++)
+            streams.push_back(ranks[r].streams[static_cast<std::size_t>(s)]);
         places.add(arena_of(explored, static_cast<int>(r), ranks[r]));
         options.memory.emplace_back(ranks[r].arena, ranks[r].arena_bytes);
         options.memory.push_back(std::as_writable_bytes(std::span(ranks[r].error_report, 1)));
     }
     options.what_is_wrong = [&] { return wrong_results(explored, ranks); };
+    options.is_indifferent = [&](const std::byte* address) { return places.is_record(address); };
     options.most_seconds = most_seconds;
     if (mistake)
         options.change = [&](const cuda_on_cpu::AtomicAccess& access) {
             if (places.flag_at(access.address) != mistake->flag ||
+                (mistake->block >= 0 && access.block != mistake->block) ||
                 !(mistake->lines.empty() || code.at(access.calls).lines == mistake->lines))
                 return ChangedAccess{access.order};
             result.has_flag = true;
@@ -126,6 +134,22 @@ std::vector<Mistake> all_mistakes() {
 
 namespace {
 
+// Lets kernels that may have any number of blocks have so many, of one thread each.
+class WithBlocks {
+  public:
+    explicit WithBlocks(int blocks) {
+        cuda_on_cpu::Settings with = before_;
+        with.shape = {static_cast<unsigned int>(blocks), 1};
+        cuda_on_cpu::set_settings(with);
+    }
+    ~WithBlocks() { cuda_on_cpu::set_settings(before_); }
+    WithBlocks(const WithBlocks&) = delete;
+    WithBlocks& operator=(const WithBlocks&) = delete;
+
+  private:
+    const cuda_on_cpu::Settings before_ = cuda_on_cpu::settings();
+};
+
 ExploredResult explore_world(const ExploredCase& explored, const std::optional<Mistake>& mistake,
                              double most_seconds, std::set<FlagPlace>* flag_places) {
     CommonOptions options;
@@ -135,17 +159,24 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
     ExploredResult result;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 64 << 10);
-        CaseArrays arrays(peers, explored.count, explored.rounds);
-        Stream stream;
-        launch_rounds(peers, explored, arrays, stream);
-        const std::vector<ExploredRank> ranks = rank.all_gather(
-            ExploredRank{stream, peers.arena()->data(), peers.arena()->bytes(),
-                         peers.view().error_report, arrays.numbers.data(), arrays.results.data(),
-                         arrays.input.data(), arrays.output.data()});
+        CaseArrays arrays(peers, explored);
+        std::array<Stream, most_streams> streams;
+        launch_rounds(peers, explored, arrays,
+                      std::span(streams).first(static_cast<std::size_t>(explored.streams)));
+        const std::vector<ExploredRank> ranks =
+            rank.all_gather(ExploredRank{{streams[0], streams[1]},
+                                         peers.arena()->data(),
+                                         peers.arena()->bytes(),
+                                         peers.view().error_report,
+                                         arrays.numbers.data(),
+                                         arrays.results.data(),
+                                         arrays.input.data(),
+                                         arrays.output.data()});
         if (rank.rank() == 0)
             result = explore_ranks(explored, ranks, mistake, most_seconds, flag_places);
         rank.barrier();
     };
+    const WithBlocks shape(explored.blocks);
     try {
         world.run(work);
     } catch (const RunFailed&) {

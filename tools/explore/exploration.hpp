@@ -12,11 +12,12 @@
 namespace ddp {
 
 // One thing that is taken away: release and acquire become relaxed, a wait or a store is not there.
-// Everywhere, or at one place in the code.
+// Everywhere, or at one place in the code, or for one block alone.
 struct Mistake {
     enum class Part { release, acquire, wait, store } part;
     FlagKind flag;
     std::string lines = "";  // of the CodePlace; empty: everywhere
+    int block = -1;          // -1: all
 };
 std::string name_of(const Mistake& mistake);  // "release of the post"
 // Returns all mistakes that are made everywhere.

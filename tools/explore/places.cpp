@@ -87,6 +87,19 @@ std::string Places::name_of(const std::byte* address, std::size_t bytes) const {
     return owner + part_of(control_of(*arena), address).name;
 }
 
+bool Places::is_record(const std::byte* address) const {
+    const NamedArena* arena = arena_of(address);
+    const auto* control = arena == nullptr ? nullptr : &control_of(*arena);
+    return control != nullptr && address >= reinterpret_cast<const std::byte*>(&control->current) &&
+           address < reinterpret_cast<const std::byte*>(&control->gave_up);
+}
+
+std::string Places::part_of_rank(const cuda_on_cpu::ExploredStep& step) const {
+    const int stream = step.stream % streams_of_rank_;
+    return (stream > 0 ? " on stream " + std::to_string(stream) : "") +
+           (step.block > 0 ? " in block " + std::to_string(step.block) : "");
+}
+
 std::optional<FlagKind> Places::flag_at(const std::byte* address) const {
     const NamedArena* arena = arena_of(address);
     if (arena == nullptr)

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <cuda_on_cpu/explore.hpp>
+
 namespace ddp {
 
 // The message of a flag.
@@ -33,6 +35,8 @@ struct NamedArena {
 
 class Places {
   public:
+    explicit Places(int streams_of_rank) : streams_of_rank_(streams_of_rank) {}
+
     void add(NamedArena arena) { arenas_.push_back(std::move(arena)); }
 
     // Returns what lies there: "rank 1's input[0..31]", "rank 1's posted[0]".
@@ -40,9 +44,19 @@ class Places {
     // Returns the kind of the flag there, if it is one.
     std::optional<FlagKind> flag_at(const std::byte* address) const;
 
+    // Returns whether it belongs to a record of a rank's last operation, which is for messages.
+    bool is_record(const std::byte* address) const;
+    // Returns whose step it is; and which of the rank's streams or blocks takes it, but the first:
+    // " on stream 1", " in block 1".
+    int rank_of(const cuda_on_cpu::ExploredStep& step) const {
+        return step.stream / streams_of_rank_;
+    }
+    std::string part_of_rank(const cuda_on_cpu::ExploredStep& step) const;
+
   private:
     const NamedArena* arena_of(const std::byte* address) const;
 
+    const int streams_of_rank_;
     std::vector<NamedArena> arenas_;
 };
 

@@ -34,10 +34,12 @@ std::string text_of_value(std::uint64_t value) {
 // Returns "reads own posted[0] = 1.1".
 std::string text_of_step(const ExploredStep& step, const Places& places) {
     std::string place = places.name_of(step.address, step.bytes);
-    const std::string self = rank_text(step.stream) + "'s";
+    const std::string self = rank_text(places.rank_of(step)) + "'s";
     if (place.starts_with(self))
         place.replace(0, self.size(), "own");
-    std::string text = verb_of(step.action) + " " + place;
+    const std::string part = places.part_of_rank(step);
+    std::string text =
+        (part.empty() ? "" : part.substr(1) + " ") + verb_of(step.action) + " " + place;
     if (step.action < Action::load)
         return text;
     text += " = " + text_of_value(step.value);
@@ -82,8 +84,9 @@ std::string text_of_failure(const Exploration& exploration, const Places& places
             break;
     }
     const ExploredStep &last = exploration.timeline.back(), &first = exploration.conflict;
-    const auto text = [](const ExploredStep& step) {
-        return std::to_string(step.stream) + " " + verb_of(step.action);
+    const auto text = [&](const ExploredStep& step) {
+        return std::to_string(places.rank_of(step)) + places.part_of_rank(step) + " " +
+               verb_of(step.action);
     };
     return "race at " + places.name_of(first.address, first.bytes) + ": " + text(first) + ", " +
            text(last);
@@ -106,7 +109,7 @@ std::string timeline_of(const Exploration& exploration, const Places& places, in
     if (left_out > 0)
         text += "... (" + std::to_string(left_out) + " events)\n";
     for (std::size_t i = left_out; i < steps.size(); i++)
-        text += line_in_column(steps[i].stream, ranks, text_of_step(steps[i], places));
+        text += line_in_column(places.rank_of(steps[i]), ranks, text_of_step(steps[i], places));
     return text + text_of_failure(exploration, places) + "\n";
 }
 

@@ -39,14 +39,26 @@ std::size_t index_of(int number) {
     return static_cast<std::size_t>(number);
 }
 
+int most_blocks(const std::vector<const PreparedKernel*>& kernels) {
+    unsigned int most = 1;
+    for (const PreparedKernel* kernel : kernels)
+        most = std::max(most, kernel->shape.grid.x * kernel->shape.grid.y * kernel->shape.grid.z);
+    return static_cast<int>(most);
+}
+
 }  // namespace
 
 Execution* Execution::of_this_thread() {
     return running_execution;
 }
 
-Execution::RunningStream::RunningStream(Execution& of_execution, int of_number)
-    : execution(of_execution), number(of_number), fiber(&Execution::run_kernels, this) {}
+Execution::RunningStream::RunningStream(Execution& of_execution, int its_number, int of_stream,
+                                        int of_block)
+    : execution(of_execution),
+      number(its_number),
+      of(of_stream),
+      block(of_block),
+      fiber(&Execution::run_kernels, this) {}
 
 Execution::Execution(std::vector<std::vector<const PreparedKernel*>> kernels,
                      const ExplorationOptions& options)
@@ -60,7 +72,9 @@ Execution::Execution(std::vector<std::vector<const PreparedKernel*>> kernels,
     granules_.resize(granules);
     users_.resize(granules, nobody);
     for (std::size_t i = 0; i < kernels_.size(); i++)
-        streams_.push_back(std::make_unique<RunningStream>(*this, static_cast<int>(i)));
+        for (int block = 0; block < most_blocks(kernels_[i]); block++)
+            streams_.push_back(std::make_unique<RunningStream>(
+                *this, static_cast<int>(streams_.size()), static_cast<int>(i), block));
 }
 
 Execution::~Execution() = default;
@@ -83,6 +97,8 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
         stream->view[index_of(stream->number)] = 1;
         stream->buffer.clear();
         stream->arrivals.clear();
+        stream->ends.clear();
+        stream->joins = 0;
         stream->stores = stream->fenced_stores = 0;
         stream->last_step = -1;
         stream->loads.clear();
@@ -119,12 +135,42 @@ void Execution::run_kernels(Fiber& fiber) {
     auto& stream = *static_cast<RunningStream*>(fiber.owner);
     Execution& execution = stream.execution;
     running_execution = &execution;
-    for (const PreparedKernel* kernel : execution.kernels_[index_of(stream.number)]) {
+    const std::vector<const PreparedKernel*>& kernels = execution.kernels_[index_of(stream.of)];
+    for (const PreparedKernel* kernel : kernels) {
         stream.run.emplace(*kernel, Settings{});
-        stream.executor.run(*stream.run, 0, 1);
+        const std::uint64_t blocks = stream.run->blocks();
+        stream.executor.run(*stream.run, static_cast<std::uint64_t>(stream.block), blocks);
+        if (most_blocks(kernels) > 1)
+            execution.join_blocks(stream);
     }
     stream.state = State::ended;
     execution.pause(stream);
+}
+
+std::vector<Execution::RunningStream*> Execution::blocks_of(const RunningStream& stream) const {
+    std::vector<RunningStream*> blocks;
+    for (const auto& other : streams_)
+        if (other->of == stream.of)
+            blocks.push_back(other.get());
+    return blocks;
+}
+
+// Waits until all blocks of the kernel have ended, and all that they have stored has arrived: the
+// next kernel of the stream sees it.
+void Execution::join_blocks(RunningStream& stream) {
+    stream.ends.push_back({stream.view, stream.stores, stream.last_step});
+    release(stream);
+    stop_before(stream, {NextStep::Kind::join, nullptr});
+    for (const RunningStream* block : blocks_of(stream))
+        join(stream.view, block->ends[stream.joins].view);
+    stream.joins++;
+}
+
+bool Execution::can_join(const RunningStream& stream) const {
+    return std::ranges::all_of(blocks_of(stream), [&](const RunningStream* block) {
+        return block->joins > stream.joins ||
+               (block->ends.size() > stream.joins && block->buffer.empty());
+    });
 }
 
 // Runs the stream until it pauses. All that is thread-local, such as shared memory, is its own.
@@ -260,7 +306,7 @@ bool Execution::is_under_way() const {
 
 void Execution::note_waits() {
     for (const auto& stream : streams_)
-        if (stream->state != State::ended) {
+        if (stream->state != State::ended && stream->next.kind != NextStep::Kind::join) {
             const std::byte* address =
                 stream->next.address != nullptr ? stream->next.address : stream->awaited.front();
             note({stream->number, Action::wait, address, sizeof(std::uint64_t),
@@ -277,7 +323,8 @@ ProcessSet Execution::enabled() const {
         const bool waits_for_buffer =
             kind == NextStep::Kind::update || kind == NextStep::Kind::fence;
         if (stream->state == State::ready && kind != NextStep::Kind::none &&
-            !(waits_for_buffer && !stream->buffer.empty()))
+            !(waits_for_buffer && !stream->buffer.empty()) &&
+            (kind != NextStep::Kind::join || can_join(*stream)))
             set |= ProcessSet{1} << stream->number;
     }
     for (const auto& [place, process] : processes_)
@@ -319,6 +366,16 @@ bool Execution::ends_wait(int stream) const {
     return std::ranges::count(of.news, of.next.address) > 0;
 }
 
+bool Execution::finds_own(int stream) const {
+    const RunningStream& of = *streams_[index_of(stream)];
+    return std::ranges::count(of.buffer, of.next.address, &Store::address) > 0;
+}
+
+int Execution::stream_of(std::size_t process) const {
+    return process < streams_.size() ? static_cast<int>(process)
+                                     : places_[process - streams_.size()].first;
+}
+
 int Execution::step(int process, int number) {
     step_ = number;
     if (process >= streams()) {
@@ -344,6 +401,15 @@ std::vector<int> Execution::needed_by(int process) const {
                kind == NextStep::Kind::update || kind == NextStep::Kind::fence) {
         for (const Arrival& arrival : streams_[index_of(process)]->arrivals)
             steps.push_back(arrival.step);
+    } else if (kind == NextStep::Kind::join) {
+        const RunningStream& stream = *streams_[index_of(process)];
+        for (const RunningStream* block : blocks_of(stream)) {
+            const KernelEnd& end = block->ends[stream.joins];
+            steps.push_back(end.last_step);
+            for (const Arrival& arrival : block->arrivals)
+                if (arrival.number <= end.stores)
+                    steps.push_back(arrival.step);
+        }
     }
     return steps;
 }
@@ -513,7 +579,8 @@ ChangedAccess Execution::changed(const std::byte* address, bool is_store, std::m
     if (options_.change == nullptr)
         return {order};
     running_->calls.push_back(at);
-    const ChangedAccess access = options_.change({address, is_store, order, running_->calls});
+    const ChangedAccess access =
+        options_.change({address, is_store, order, running_->calls, running_->block});
     running_->calls.pop_back();
     return access;
 }
@@ -521,6 +588,8 @@ ChangedAccess Execution::changed(const std::byte* address, bool is_store, std::m
 // Returns whether several streams use a place by atomic accesses. Only then it matters who comes
 // first.
 bool Execution::is_shared_place(RunningStream& stream, const std::byte* address) {
+    if (options_.is_indifferent && options_.is_indifferent(address))
+        return false;
     std::int8_t& user = users_[index_of(static_cast<int>(granule_of(address)))];
     if (user == nobody) {
         user = static_cast<std::int8_t>(stream.number);
@@ -602,7 +671,7 @@ void Execution::check(RunningStream& stream, const std::byte* address, std::size
 void Execution::fail(RunningStream& stream, const ExploredStep& last,
                      const ExploredStep& conflict) {
     failure_ = ExploredFailure::race;
-    conflict_ = conflict;
+    conflict_ = as_seen(conflict);
     note(last);
     pause(stream);
 }
@@ -638,14 +707,16 @@ void Execution::keep(const std::byte* address, std::size_t bytes) {
 }
 
 // Adds a line to the timeline. Neighbours that a loop accesses one after the other are one line.
-void Execution::note(const ExploredStep& step) {
+void Execution::note(ExploredStep step) {
     if (timeline_ == nullptr)
         return;
+    step = as_seen(step);
     constexpr std::size_t arrays_of_a_loop = 8;
     const std::size_t lines = std::min(timeline_->size(), arrays_of_a_loop);
     for (auto line = timeline_->rbegin();
          line != timeline_->rbegin() + static_cast<std::ptrdiff_t>(lines); ++line) {
-        if (line->stream != step.stream || line->action > Action::write)
+        if (line->stream != step.stream || line->block != step.block ||
+            line->action > Action::write)
             break;
         if (line->action == step.action && line->address <= step.address &&
             line->address + line->bytes >= step.address) {
@@ -655,6 +726,14 @@ void Execution::note(const ExploredStep& step) {
         }
     }
     timeline_->push_back(step);
+}
+
+// Says of which stream and block a step is, in place of their number among all.
+ExploredStep Execution::as_seen(ExploredStep step) const {
+    const RunningStream& stream = *streams_[index_of(step.stream)];
+    step.stream = stream.of;
+    step.block = stream.block;
+    return step;
 }
 
 }  // namespace cuda_on_cpu

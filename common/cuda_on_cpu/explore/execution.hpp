@@ -1,6 +1,7 @@
 #pragma once
 // One execution of the explored streams: it goes on by one step at a time, of the process that is
-// to take it. A process is a stream, or a place in its store buffer:
+// to take it. A process is a stream, or a place in its store buffer. (Where kernels have several
+// blocks, each block is a stream here; the next kernel begins when all of them have ended.)
 //
 //     stream 0 ── data ───────────────────────────────▶ memory          plain accesses: at once
 //         │ └──── load of a flag ◀──────────────────────── ▲            a step of the stream
@@ -31,13 +32,13 @@
 
 namespace cuda_on_cpu {
 
-using ProcessSet = std::uint64_t;  // bit p: process p
-inline constexpr int most_processes = 64;
+__extension__ using ProcessSet = unsigned __int128;  // bit p: process p
+inline constexpr int most_processes = 128;
 
 // The next step of a process. Two steps depend on each other if they are at the same place, and
 // one of them writes.
 struct NextStep {
-    enum class Kind { none, load, update, fence, arrival } kind = Kind::none;
+    enum class Kind { none, load, update, fence, join, arrival } kind = Kind::none;
     const std::byte* address = nullptr;
     std::uint64_t value = 0;  // that arrives, or that an update has left
 
@@ -84,6 +85,10 @@ class Execution {
     const std::vector<int>& woken_by(int stream) const {
         return streams_[static_cast<std::size_t>(stream)]->woken_by;
     }
+    // Returns whether a stream has a store on its way to the place of its next load.
+    bool finds_own(int stream) const;
+    // Returns which stream a process is, or has the store buffer of.
+    int stream_of(std::size_t process) const;
     // Returns what the last step, an update, has left at its place.
     std::uint64_t updated() const { return updated_; }
     // Returns whether a stream's next load is the first one of a place that has ended its wait.
@@ -167,12 +172,18 @@ class Execution {
         bool is_step;
         View view, unfenced;  // before it
     };
+    // What a block knows at the end of a kernel of several, and has done.
+    struct KernelEnd {
+        View view;
+        std::uint64_t stores;
+        int last_step;
+    };
     enum class State { ready, waiting, ended };
     struct RunningStream {
-        RunningStream(Execution& of_execution, int of_number);
+        RunningStream(Execution& of_execution, int number, int of_stream, int of_block);
 
         Execution& execution;
-        const int number;
+        const int number, of, block;
         Fiber fiber;
         BlockExecutor executor;
         std::optional<KernelRun> run;
@@ -186,6 +197,8 @@ class Execution {
         std::vector<Store> buffer;
         std::vector<Arrival> arrivals;  // of its stores, so far
         std::uint64_t stores = 0, fenced_stores = 0;
+        std::vector<KernelEnd> ends;
+        std::size_t joins = 0;  // of its blocks that are behind it
         int last_step = -1;
         std::vector<Load> loads, probe;         // since it last wrote
         std::vector<const std::byte*> awaited;  // what it polls
@@ -195,6 +208,9 @@ class Execution {
     };
 
     static void run_kernels(Fiber& fiber);
+    std::vector<RunningStream*> blocks_of(const RunningStream& stream) const;
+    void join_blocks(RunningStream& stream);
+    bool can_join(const RunningStream& stream) const;
     void resume(RunningStream& stream);
     void pause(RunningStream& stream);
     int run_to_next_step(RunningStream& stream);
@@ -220,7 +236,8 @@ class Execution {
     void keep(const std::byte* address, std::size_t bytes);
     void release(RunningStream& stream);
     void acquire(RunningStream& stream, const std::byte* address, std::memory_order order);
-    void note(const ExploredStep& step);
+    void note(ExploredStep step);
+    ExploredStep as_seen(ExploredStep step) const;
 
     const std::vector<std::vector<const PreparedKernel*>> kernels_;
     const ExplorationOptions& options_;

@@ -43,7 +43,8 @@ ProcessSet set_of(int process) {
     return ProcessSet{1} << process;
 }
 int lowest(ProcessSet set) {
-    return std::countr_zero(set);
+    const auto low = static_cast<std::uint64_t>(set), high = static_cast<std::uint64_t>(set >> 64);
+    return low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high);
 }
 template <class Work>
 void for_each(ProcessSet set, Work work) {
@@ -62,6 +63,7 @@ struct Node {
     // A load: whether it ends a wait, which steps have woken the stream, and where the stream can
     // be asked again.
     bool ends_wait = false;
+    bool finds_own = false;  // a store of the stream, which has not arrived
     std::vector<int> woken_by;
     Execution::Moment moment;
     ProcessSet tried = 0, asleep = 0;
@@ -197,22 +199,29 @@ class Search {
         }
     }
 
-    using Done = std::array<std::uint16_t, most_processes>;  // steps of each process
-    using StepsByProcess = std::array<std::vector<const Node*>, most_processes>;
+    // By process that takes steps: how many of them are done, and all of them.
+    using Done = std::vector<std::uint16_t>;
+    struct StepsOfProcess {
+        std::size_t process;
+        std::vector<const Node*> steps;
+    };
 
     // Returns in how many orders the steps of this execution could come: the number of ways from
     // its beginning to its end, through states that say how many steps of each process are done.
     double count_orders() const {
         constexpr std::size_t most_states = 100'000;
-        StepsByProcess steps;
+        std::map<int, std::vector<const Node*>> by_process;
         for (const Node& node : path_)
-            steps[static_cast<std::size_t>(node.process)].push_back(&node);
-        std::map<Done, double> ways{{Done{}, 1.0}};
+            by_process[node.process].push_back(&node);
+        std::vector<StepsOfProcess> steps;
+        for (const auto& [process, nodes] : by_process)
+            steps.push_back({static_cast<std::size_t>(process), nodes});
+        std::map<Done, double> ways{{Done(steps.size()), 1.0}};
         for (std::size_t step = 0; step < path_.size() && ways.size() < most_states; step++) {
             std::map<Done, double> longer;
             for (const auto& [done, count] : ways)
                 for (std::size_t p = 0; p < steps.size(); p++)
-                    if (done[p] < steps[p].size() && is_next(*steps[p][done[p]], p, done, steps)) {
+                    if (done[p] < steps[p].steps.size() && is_next(p, done, steps)) {
                         Done then = done;
                         then[p]++;
                         longer[then] += count;
@@ -222,13 +231,15 @@ class Search {
         return ways.size() == 1 ? ways.begin()->second : 0;
     }
 
-    // Returns whether all steps are done that come before this one of process `own`.
-    static bool is_next(const Node& node, std::size_t own, const Done& done,
-                        const StepsByProcess& steps) {
-        for (std::size_t p = 0; p < steps.size(); p++)
-            if (p != own && done[p] < steps[p].size() &&
-                steps[p][done[p]]->before[p] <= node.before[p])
+    // Returns whether all steps are done that come before the next one of process `own` of these.
+    static bool is_next(std::size_t own, const Done& done,
+                        const std::vector<StepsOfProcess>& steps) {
+        const StepClock& before = steps[own].steps[done[own]]->before;
+        for (std::size_t p = 0; p < steps.size(); p++) {
+            const auto& [process, of] = steps[p];
+            if (p != own && done[p] < of.size() && of[done[p]]->before[process] <= before[process])
                 return false;
+        }
         return true;
     }
 
@@ -254,8 +265,10 @@ class Search {
         node.woken_by.clear();
         if (static_cast<std::size_t>(number) >= known_)
             node.ends_wait = process < execution_.streams() && execution_.ends_wait(process);
-        if (process < execution_.streams())
+        if (process < execution_.streams()) {
             node.woken_by = execution_.woken_by(process);
+            node.finds_own = execution_.finds_own(process);
+        }
         order(node, number);
         if (node.step.kind == NextStep::Kind::load && static_cast<std::size_t>(number) >= known_)
             node.moment = execution_.moment_of(process);
@@ -444,14 +457,19 @@ class Search {
     }
 
     // Returns the last write, up to `first`, before which a load would not poll in vain: with what
-    // was there it goes on. -1 if it cannot come before such a one. (A wait for exactly a value may
-    // have found it long ago, and others in vain since.)
+    // it finds there it goes on. -1 if it cannot come before such a one. (A wait for exactly a
+    // value may have found it long ago, and others in vain since.)
     int passed_by(const Node& load, int first) {
-        for (int write = first; write >= 0 && !(load.past[process_of(write)] > write);) {
+        if (load.finds_own)
+            return first;
+        for (int write = first; write >= 0 && load.past[process_of(write)] <= write;) {
             const int before = path_[static_cast<std::size_t>(write)].loads_from;
-            if (would_go_on(load, before < 0 ? std::nullopt : std::optional(value_of(before))))
+            // Before its own store has arrived, a stream finds it all the same.
+            const bool is_own = execution_.stream_of(process_of(write)) == load.process;
+            const int found = is_own ? write : before;
+            if (would_go_on(load, found < 0 ? std::nullopt : std::optional(value_of(found))))
                 return write;
-            write = before;
+            write = is_own ? -1 : before;
         }
         return -1;
     }
@@ -504,10 +522,10 @@ class Search {
 };
 
 void require_one_thread(const PreparedKernel& kernel) {
-    const dim3 &grid = kernel.shape.grid, &block = kernel.shape.block;
-    if (std::uint64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z != 1)
+    const dim3& block = kernel.shape.block;
+    if (std::uint64_t{block.x} * block.y * block.z != 1)
         throw std::runtime_error(KernelRun(kernel, Settings{}).name() +
-                                 ": the explorer runs kernels of one thread: unset CUDA_ON_CPU");
+                                 ": the explorer runs blocks of one thread: unset CUDA_ON_CPU");
 }
 
 }  // namespace
@@ -515,21 +533,26 @@ void require_one_thread(const PreparedKernel& kernel) {
 Exploration explore(std::span<const cudaStream_t> streams, const ExplorationOptions& options) {
     std::vector<std::vector<Launch>> launches;
     std::vector<std::vector<const PreparedKernel*>> kernels;
+    std::uint64_t blocks = 0;  // at a time
     for (const cudaStream_t handle : streams) {
         launches.push_back(take_launches(*find_stream(handle, "explore")));
         kernels.emplace_back();
+        std::uint64_t most = 1;
         for (const Launch& launch : launches.back()) {
             require_one_thread(*launch);
             kernels.back().push_back(launch.get());
+            most = std::max(most, KernelRun(*launch, Settings{}).blocks());
         }
+        blocks += most;
     }
     if (const std::size_t others = forget_launches(); others > 0)
         throw std::runtime_error(std::to_string(others) +
                                  " kernels were launched on streams that are not explored: a case "
                                  "for the explorer uses one stream for each rank");
-    if (streams.size() > most_explored_streams)
+    if (blocks > most_explored_streams)
         throw std::runtime_error("the explorer follows up to " +
-                                 std::to_string(most_explored_streams) + " streams");
+                                 std::to_string(most_explored_streams) +
+                                 " streams, or blocks of them");
     const DeviceAccess access;
     Execution execution(std::move(kernels), options);
     return Search(execution, options).run();

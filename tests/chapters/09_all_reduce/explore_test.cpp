@@ -50,7 +50,7 @@ TEST_CASE("with one thing taken away each protocol fails") {
             REQUIRE(result.timeline.empty() != must_fail);
             failures += must_fail;
         }
-    REQUIRE(failures == 198);
+    REQUIRE(failures == 264);
 }
 
 // A rank overwrites the call of two collectives ago, which another may still be reading.
@@ -67,6 +67,39 @@ TEST_CASE("the wait for the call before is needed where protocols are mixed") {
                     }
             REQUIRE(found == 2);
         }
+}
+
+// Blocks have flags of their own: what one of them leaves out, the other's flags do not make good.
+TEST_CASE("each block of a kernel needs its own flags") {
+    int found = 0;
+    for (const ExploredCase& explored : explored_cases())
+        if (explored.note == "2 blocks" && explored.ranks == 2 &&
+            explored.algorithm != "send/receive")
+            for (const auto part : {Mistake::Part::wait, Mistake::Part::release}) {
+                CAPTURE(explored.algorithm);
+                const Mistake of_one{part, FlagKind::acknowledgement, "", 1};
+                const ExploredResult result = explore_case(explored, of_one, seconds);
+                REQUIRE(result.exploration.failure == ExploredFailure::race);
+                REQUIRE(result.failure.find(" in block 1 ") != std::string::npos);
+                found++;
+            }
+    REQUIRE(found == 10);
+}
+
+// A send on another stream may find the one before on its way.
+TEST_CASE("a send waits for the acknowledgement of the one before, on whichever stream it was") {
+    const std::vector<ExploredCase> cases = explored_cases();
+    const auto messages = std::ranges::find(cases, "2 streams", &ExploredCase::note);
+    int found = 0;
+    for (const FlagPlace& place : flag_places_of(*messages))
+        if (place.flag == FlagKind::acknowledgement && !place.is_store) {
+            const Mistake wait{Mistake::Part::wait, place.flag, place.place.lines};
+            CAPTURE(place.place.lines);
+            REQUIRE(explore_case(*messages, wait, seconds).exploration.failure !=
+                    ExploredFailure::none);
+            found++;
+        }
+    REQUIRE(found == 2);  // before it posts, and at the end
 }
 
 // Each call of a wait, a raise or a store is missed in some case, or stands among the reasons.

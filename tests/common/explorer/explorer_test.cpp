@@ -49,11 +49,22 @@ struct ExploredOutcomes {
     Exploration exploration;
 };
 
-ExploredOutcomes outcomes_of(const std::vector<SmallProgram>& programs) {
-    Explored explored;
-    ExploredOutcomes result;
+void launch_as_streams(Explored& explored, const std::vector<SmallProgram>& programs) {
     for (std::size_t p = 0; p < programs.size(); p++)
         launch_program(explored.add_stream(), explored.memory(), static_cast<int>(p), programs[p]);
+}
+void launch_as_blocks(Explored& explored, const std::vector<SmallProgram>& programs) {
+    SmallPrograms blocks;
+    std::ranges::copy(programs, blocks.begin());
+    launch_blocks(explored.add_stream(), explored.memory(), static_cast<int>(programs.size()),
+                  blocks);
+}
+
+ExploredOutcomes outcomes_of(const std::vector<SmallProgram>& programs,
+                             decltype(launch_as_streams)* launch_as = launch_as_streams) {
+    Explored explored;
+    ExploredOutcomes result;
+    launch_as(explored, programs);
     explored.options().what_is_wrong = [&] {
         Outcome outcome;
         for (std::size_t p = 0; p < programs.size(); p++)
@@ -128,6 +139,52 @@ TEST_CASE("the explorer finds the outcomes that a simple model finds") {
     }
     REQUIRE(outcomes > 1000);
     REQUIRE(deadlocks > 50);
+}
+
+TEST_CASE("blocks of a kernel run as streams do") {
+    std::mt19937 random(42);
+    for (int i = 0; i < 100; i++) {
+        std::vector<SmallProgram> programs(2 + random() % 2);
+        for (SmallProgram& each : programs)
+            each = random_program(random);
+        const ExploredOutcomes found = outcomes_of(programs, launch_as_blocks);
+        const PossibleOutcomes possible = outcomes_by_model(programs);
+        CAPTURE(i);
+        REQUIRE((found.exploration.failure == ExploredFailure::deadlock) == possible.has_deadlock);
+        if (!possible.has_deadlock)
+            REQUIRE(found.outcomes == possible.outcomes);
+    }
+}
+
+TEST_CASE("a kernel begins when all blocks of the one before have ended") {
+    Explored apart;
+    launch_writing_blocks(apart.add_stream(), apart.memory());
+    launch_reading_blocks(apart.add_stream(), apart.memory());
+    const Exploration race = apart.run();
+    REQUIRE(race.failure == ExploredFailure::race);
+    REQUIRE(race.conflict.stream != race.timeline.back().stream);
+    REQUIRE(race.conflict.block != race.timeline.back().block);
+    Explored behind;
+    Stream& stream = behind.add_stream();
+    launch_writing_blocks(stream, behind.memory());
+    launch_reading_blocks(stream, behind.memory());
+    behind.options().what_is_wrong = [&] {
+        const auto& seen = behind.memory()->seen[0];
+        return seen[0] == 7 && seen[1] == 7 ? "" : std::string("not all was written");
+    };
+    REQUIRE(behind.run().failure == ExploredFailure::none);
+    // Flags, too: what a block has stored, the next kernel finds.
+    Explored flags;
+    Stream& of_flags = flags.add_stream();
+    SmallPrograms stores, loads;
+    stores[0] = program({{Instruction::store, 0, 1}});
+    loads[1] = program({{Instruction::load, 0}});
+    launch_blocks(of_flags, flags.memory(), 2, stores);
+    launch_blocks(of_flags, flags.memory(), 2, loads);
+    flags.options().what_is_wrong = [&] {
+        return flags.memory()->seen[1][0] == 1 ? "" : std::string("the flag has not arrived");
+    };
+    REQUIRE(flags.run().failure == ExploredFailure::none);
 }
 
 TEST_CASE("stores wait in buffers, and a fence waits for them") {

@@ -7,7 +7,7 @@ namespace {
 
 using Word = cuda::atomic_ref<unsigned int, cuda::thread_scope_system>;
 
-__global__ void run_program(SmallMemory* memory, int number, SmallProgram program) {
+__device__ void run_as(SmallMemory* memory, int number, const SmallProgram& program) {
     for (int i = 0; i < program.size; i++) {
         const Instruction& now = program.code[static_cast<std::size_t>(i)];
         Word place(memory->places[now.place][0]);
@@ -34,6 +34,21 @@ __global__ void run_program(SmallMemory* memory, int number, SmallProgram progra
                 break;
         }
     }
+}
+
+__global__ void run_program(SmallMemory* memory, int number, SmallProgram program) {
+    run_as(memory, number, program);
+}
+
+__global__ void run_blocks(SmallMemory* memory, SmallPrograms programs) {
+    run_as(memory, static_cast<int>(blockIdx.x), programs[blockIdx.x]);
+}
+
+__global__ void write_by_block(SmallMemory* memory) {
+    memory->data[blockIdx.x] = 7;
+}
+__global__ void read_by_block(SmallMemory* memory) {
+    memory->seen[0][blockIdx.x] = memory->data[1 - blockIdx.x];
 }
 
 __device__ void wait_for(Word flag, unsigned int value, const Message& message) {
@@ -76,6 +91,17 @@ __global__ void receive_message(SmallMemory* memory, Message message) {
 
 void launch_program(Stream& stream, SmallMemory* memory, int number, const SmallProgram& program) {
     launch(stream, {1, 1}, run_program, memory, number, program);
+}
+
+void launch_blocks(Stream& stream, SmallMemory* memory, int blocks, const SmallPrograms& programs) {
+    launch(stream, {static_cast<unsigned int>(blocks), 1}, run_blocks, memory, programs);
+}
+
+void launch_writing_blocks(Stream& stream, SmallMemory* memory) {
+    launch(stream, {2, 1}, write_by_block, memory);
+}
+void launch_reading_blocks(Stream& stream, SmallMemory* memory) {
+    launch(stream, {2, 1}, read_by_block, memory);
 }
 
 void launch_sender(Stream& stream, SmallMemory* memory, const Message& message) {

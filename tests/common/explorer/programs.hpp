@@ -33,6 +33,13 @@ struct SmallMemory {
 // Runs program `number`.
 void launch_program(Stream& stream, SmallMemory* memory, int number, const SmallProgram& program);
 
+// Runs up to most_programs programs, by a block each.
+using SmallPrograms = std::array<SmallProgram, most_programs>;
+void launch_blocks(Stream& stream, SmallMemory* memory, int blocks, const SmallPrograms& programs);
+// Each of two blocks writes a place of the data; each reads what the other one has written.
+void launch_writing_blocks(Stream& stream, SmallMemory* memory);
+void launch_reading_blocks(Stream& stream, SmallMemory* memory);
+
 // A message: one stream writes data and raises a flag, the other one waits for it and reads.
 struct Message {
     std::memory_order store = std::memory_order_release, load = std::memory_order_acquire;

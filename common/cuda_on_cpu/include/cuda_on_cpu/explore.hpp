@@ -14,6 +14,7 @@
 
 namespace cuda_on_cpu {
 
+// A stream whose kernels have several blocks counts as so many.
 inline constexpr int most_explored_streams = 8;
 
 enum class Action {
@@ -22,7 +23,7 @@ enum class Action {
     load,    // atomic
     store,   // atomic: the moment at which it reaches memory
     update,  // atomic load and store at once: fetch_add, compare_exchange
-    wait     // the stream polls here and never goes on
+    wait     // the block polls here and never goes on
 };
 
 // An event of one stream in an execution: a line of a timeline.
@@ -33,6 +34,7 @@ struct ExploredStep {
     std::size_t bytes = 0;
     std::uint64_t value = 0;  // of an atomic access
     std::memory_order order = std::memory_order_relaxed;
+    int block = 0;
 };
 
 enum class ExploredFailure {
@@ -51,6 +53,7 @@ struct AtomicAccess {
     // Where it is in the code: the return addresses of the calls that have led there, the kernel's
     // first. (Of functions that were not inlined; the lines of each say the rest: addr2line -i.)
     std::span<const void* const> calls;
+    int block = 0;
 };
 // The access that takes its place, as if the kernel had been written so.
 struct ChangedAccess {
@@ -61,6 +64,9 @@ struct ChangedAccess {
 struct ExplorationOptions {
     // The memory that the streams share. What is elsewhere belongs to one stream.
     std::vector<std::span<std::byte>> memory;
+    // Tells whether the value of an atomic place decides nothing, as it is for messages only. In
+    // which order it is written and read makes no difference then.
+    std::function<bool(const std::byte*)> is_indifferent = nullptr;
     // Returns what is wrong with the memory at the end of an execution, as a sentence, or "".
     std::function<std::string()> what_is_wrong = [] { return ""; };
     // If it is given, every atomic load and store is what it returns.
@@ -82,10 +88,11 @@ struct Exploration {
     ExploredStep conflict;               // of a race: the access that the last step collides with
 };
 
-// Explores what was launched on each of `streams`, in the order of its launches. In a program with
-// the explorer no launch runs; it is kept for this call, which forgets it. Memory is at the end
-// what it was before. Throws std::runtime_error for kernels of more than one thread, for launches
-// on further streams, and for what the explorer cannot follow.
+// Explores what was launched on each of `streams`, in the order of its launches; the blocks of a
+// kernel run at the same time. In a program with the explorer no launch runs; it is kept for this
+// call, which forgets it. Memory is at the end what it was before. Throws std::runtime_error for
+// blocks of more than one thread, for launches on further streams, and for what the explorer cannot
+// follow.
 Exploration explore(std::span<const cudaStream_t> streams, const ExplorationOptions& options);
 
 }  // namespace cuda_on_cpu
