@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What keeps the CUDA build from failing or hanging on a GPU is only as good as the test that holds it. Here each
+# What keeps the CUDA build from failing or hanging on a GPU, and what finds races, is only as good as the test that holds it. Here each
 # repair is taken back in a copy of the book, one after the other, and its test must then fail:
 #     repairs.sh            all of them
 #     repairs.sh NAME...    some of them
 # Takes a quarter of an hour of two cores. The names are those of two reviews of the CUDA build: C and A what would certainly have
-# failed, L and B what could have hung, S what was slow.
+# failed, L and B what could have hung, S what was slow. R is the race detector: what it keeps, and what it takes for an order.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 wanted=("$@")
@@ -146,6 +146,37 @@ red B1 "a layer's first forward ends before products follow" chapters/18_sync_ba
     holds test_sync_norm sync_norm_first_pass
 red B1 "and its first backward" chapters/18_sync_batch_norm/sync_batch_norm.cu 's/^    first_backward_.wait.*//' \
     holds test_sync_norm sync_norm_first_pass
+
+# ---- The race detector
+
+races=common/cuda_on_cpu/races
+# blind WHAT FILE SED: with this change a race is not seen, or an order is not.
+blind() { red R "$1" "$races/$2" "$3" holds test_races races; }
+blind "a barrier is an order" clocks.hpp 's/\(\(bits_ >> 40\) \+ 1\) << 40/((bits_ >> 40) + 0) << 40/'
+blind "a warp's barrier is an order" clocks.hpp 's/\(\(bits_ >> 20\) \+ 1\) << 20/((bits_ >> 20) + 0) << 20/'
+blind "a thread does not race with itself" shadow.hpp 's/thread != other.thread && \(is_write/(is_write/'
+blind "a write races with the read before it" shadow.hpp 's/\(is_write \|\| other.is_write\)/is_write/'
+blind "a read races with the write before it" shadow.hpp 's/\(is_write \|\| other.is_write\)/other.is_write/'
+blind "an atomic races with what is none" shadow.hpp 's/is_atomic && other.is_atomic/is_atomic || other.is_atomic/'
+blind "atomics do not race with each other" shadow.hpp 's/ &&$/ \&\& true;/; /^ *!\(is_atomic && other.is_atomic\);/d'
+blind "bytes of a word are told apart" shadow.hpp 's/^        divide\(\);/        ;/'
+blind "more than the last read is kept" shadow.hpp 's/^        also\(cell, who\(displaced\)\) = displaced;/        ;/'
+blind "what is kept beside the last ones is looked at" shadow.hpp 's/if \(cell.more != 0\)$/if (false)/'
+blind "some lanes are not their warp" detector.cpp 's/std::popcount\(mask\) == static_cast<int>\(lanes\)/true/'
+blind "some lanes learn of each other" detector.cpp 's/are_all \? thread.known : publish\(thread, number\)/thread.known/'
+blind "shared memory is each block's own" detector.cpp 's/return holds\(thread_storage_, address\) \|\|/return/'
+blind "a release passes on what came before" detector.hpp 's/releases \? publish\(thread, now.thread\) : thread.fenced/thread.fenced/'
+blind "nothing else does" detector.hpp 's/releases \? publish\(thread, now.thread\) : thread.fenced/publish(thread, now.thread)/'
+blind "what has been released stays so when a ticket is drawn" detector.hpp 's/^ *left = Known::join\(left, released->second\);/            ;/'
+blind "a released warp is one that has met" detector.cpp 's/^ *known->add\(Party::warp.*/        ;/'
+blind "pages with the same last bits are told apart" detector.cpp 's/ \|\| used.number != number\)/)/'
+blind "each element counts once" detector.cpp 's/^            bits\[i\] = true;/            bits.push_back(true);/'
+# seen_in WHAT FILE SED: the same, where the table of common/cuda_on_cpu/README.md has it.
+in_table() { red R "$1" "$races/$2" "$3" holds test_mistakes_races mistakes_races; }
+in_table "a relaxed load learns nothing" detector.hpp 's/Knowledge& to = acquires \? thread.known : thread.found;/Knowledge\& to = thread.known;/'
+in_table "a fence learns what was loaded before" detector.cpp 's/^ *thread.known = Known::join\(thread.known, thread.found\);/    ;/'
+in_table "a fence publishes" detector.cpp 's/^ *thread.fenced = publish.*/    ;/'
+in_table "what a block has released, all of it has" detector.cpp 's/^ *known->add\(Party::block.*/        ;/'
 
 # ---- Slow
 

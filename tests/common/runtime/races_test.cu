@@ -129,6 +129,33 @@ __global__ void queue_up(unsigned char* out) {
     out[threadIdx.x] = static_cast<unsigned char>(sum);
 }
 
+// Who draws a ticket passes on what another has released there, also what it does not know itself.
+template <bool right>
+__global__ void draw_a_ticket(unsigned char* out) {
+    __shared__ int value, tickets;
+    if (threadIdx.x == 0)
+        tickets = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        value = 3;
+        Flag(tickets).store(1, right ? cuda::memory_order_release : cuda::memory_order_relaxed);
+    } else if (threadIdx.x == 1) {
+        while (Flag(tickets).load(cuda::memory_order_relaxed) == 0)
+            __nanosleep(100);
+        Flag(tickets).fetch_add(1, cuda::memory_order_relaxed);
+    } else {
+        while (Flag(tickets).load(cuda::memory_order_acquire) != 2)
+            __nanosleep(100);
+        out[threadIdx.x] = static_cast<unsigned char>(value);
+    }
+}
+
+// Each thread has a byte of its own, at a distance that the detector's pages are found by.
+constexpr std::size_t far = 256 << 10, bytes_of_out = far + 1;
+__global__ void write_far_apart(unsigned char* out) {
+    out[threadIdx.x * far] = 1;
+}
+
 // An array that all read, and thread 0 writes when all have read it.
 template <bool right>
 __global__ void write_what_all_have_read(unsigned char* out) {
@@ -147,7 +174,7 @@ __global__ void write_what_all_have_read(unsigned char* out) {
 std::string said_of(const LaunchShape& shape, void (*kernel)(unsigned char*)) {
     const auto run = [&] {
         Stream stream;
-        Buffer<unsigned char> out(std::vector<unsigned char>(4 * n));
+        Buffer<unsigned char> out(std::vector<unsigned char>(bytes_of_out, 0));
         launch_cooperative(stream, shape, kernel, out.data());
         stream.synchronize();
     };
@@ -169,6 +196,9 @@ TEST_CASE("what is ordered does not race, and what is not does") {
     CHECK(has(said_of({1, n}, pass_on_for_the_warp<false>), unordered));
     CHECK(said_of({1, n}, queue_up<cuda::memory_order_acq_rel>) == "");
     CHECK(has(said_of({1, n}, queue_up<cuda::memory_order_relaxed>), unordered));
+    CHECK(said_of({1, 3}, draw_a_ticket<true>) == "");
+    CHECK(has(said_of({1, 3}, draw_a_ticket<false>), unordered));
+    CHECK(said_of({1, 2}, write_far_apart) == "");
     CHECK(said_of({1, n}, write_what_all_have_read<true>) == "");
     CHECK(has(said_of({1, n}, write_what_all_have_read<false>), unordered));
 }
