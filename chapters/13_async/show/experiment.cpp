@@ -53,8 +53,8 @@ void require_finite(const Tensor& values) {
 }
 
 // Returns the options. Throws OptionError if there are too few pictures for one step.
-const ExperimentOptions& checked(const ExperimentOptions& options, const FashionMnist& data,
-                                 int ranks) {
+const ExperimentOptions& valid_options(const ExperimentOptions& options, const FashionMnist& data,
+                                       int ranks) {
     const auto least = static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(ranks);
     if (data.train.count() < least)
         throw OptionError("A step of " + std::to_string(ranks) + " ranks with " +
@@ -134,7 +134,7 @@ struct Experiment::Worker {
 Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOptions& options)
     : rank_(rank),
       data_(data),
-      options_(checked(options, data, rank.world_size())),
+      options_(valid_options(options, data, rank.world_size())),
       device_(make_run_scoped<Device>(rank, rank_memory(rank))),
       train_(make_run_scoped<Loader>(rank, device_, data.train, fashion_mnist_normalisation,
                                      options.batch, LastBatch::drop)),

@@ -43,9 +43,9 @@ double StepProducts::run(int steps) {
 }
 
 void StepProducts::step() {
-    // As the layers ask for it on a CPU: y^T = W x^T (multiply_and_add_bias says why). The weights
-    // do not change, so what comes out would grow from layer to layer: it goes to dy, which has the
-    // same size, and is not read before backward writes it anew.
+    // The form that the layers ask for on a CPU is y^T = W x^T (multiply_and_add_bias says why).
+    // The result takes dy's place, which has the same size: passed on, it would grow from step to
+    // step.
     for (std::size_t i = 0; i < weight_.size(); i++)
         multiply_matrices(device_, matrix(weight_[i]), transposed(matrix(x_[i])),
                           dy_[i + 1].data());

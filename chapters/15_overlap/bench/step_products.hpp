@@ -13,8 +13,8 @@ namespace ddp {
 
 class StepProducts {
   public:
-    // Of the linear layers among `parameters`, in their order, with `batch` samples a step. `rank`
-    // and `device` must outlive this object.
+    // Takes the linear layers among `parameters`, in their order, and `batch` samples a step.
+    // `rank` and `device` must outlive this object.
     StepProducts(Rank& rank, Device& device, const Parameters& parameters, int batch,
                  Random& random);
 

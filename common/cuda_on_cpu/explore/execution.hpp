@@ -172,7 +172,7 @@ class Execution {
         bool is_step;
         View view, unfenced;  // before it
     };
-    // What a block knows at the end of a kernel of several, and has done.
+    // The end of a kernel of several blocks, as one of them sees it: what it knows, and has done.
     struct KernelEnd {
         View view;
         std::uint64_t stores;
