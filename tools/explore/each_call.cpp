@@ -75,11 +75,6 @@ const std::vector<Reason>& reasons() {
          {"serve_children", "broadcast_kernel", "Neighbour::ack"},
          "A one-shot follows, and hears of all ranks before it overwrites what the broadcast has "
          "read. Where nothing follows, the release is found: reduce+broadcast."},
-        {{"send/receive"},
-         FlagKind::acknowledgement,
-         {"send_kernel"},
-         "The send before, on the same stream, has waited already. The wait is there for sends on "
-         "several streams, which are not explored."},
     };
     return all;
 }
