@@ -88,6 +88,16 @@ pid_t start_process(const std::vector<std::string>& command, const ProcessSettin
     return child;
 }
 
+std::optional<std::filesystem::path> find_in_book(const std::string& file) {
+    std::error_code error;
+    std::filesystem::path folder =
+        std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    for (; folder != folder.root_path(); folder = folder.parent_path())
+        if (std::filesystem::exists(folder / file, error))
+            return folder / file;
+    return std::nullopt;
+}
+
 int exit_status(int wait_status) {
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }

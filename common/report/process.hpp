@@ -6,6 +6,8 @@
 //     2. execve   the copy becomes the program
 #include <sys/types.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,11 @@ struct ProcessSettings {
 // status_of_missing_program, as in a shell.
 pid_t start_process(const std::vector<std::string>& command, const ProcessSettings& settings = {});
 inline constexpr int status_of_missing_program = 127;
+
+// Returns the path of a file of the book, such as "tests/golden/pytorch_train.py". It is searched
+// from this program's folder upwards, because build/cpu/bin is inside the book. Returns nothing if
+// it is not there.
+std::optional<std::filesystem::path> find_in_book(const std::string& file);
 
 // Returns the exit status for what waitpid has told: 128 and the signal's number for a process that
 // a signal has ended, as in a shell.

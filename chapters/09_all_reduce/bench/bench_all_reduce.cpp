@@ -3,6 +3,7 @@
 // a GPU, which processes cannot share, they are threads. If mpirun or srun has started this program
 // on one node, its own ranks are measured.
 #include <filesystem>
+#include <iostream>
 #include <sstream>
 
 #include "05_ranks/rendezvous.hpp"
@@ -135,7 +136,7 @@ std::vector<OtherMpi> other_mpis(const std::string& prefixes) {
     std::vector<OtherMpi> all;
     std::istringstream list(prefixes);
     for (std::string prefix; std::getline(list, prefix, ',');)
-        all.emplace_back(std::filesystem::absolute(prefix));
+        all.emplace_back(std::filesystem::absolute(prefix), static_cast<int>(all.size()));
     return all;
 }
 
@@ -179,15 +180,22 @@ int run(int argc, char** argv) {
         if (kinds.empty())
             kinds.push_back({"mpi", {}, {}});
         const std::size_t own = kinds.size();
+        std::vector<const OtherMpi*> measured;
         for (const OtherMpi& other : others)
-            kinds.push_back({other.name(), {}, {}});
+            if (const std::string why_not = other.why_not(ranks); !why_not.empty()) {
+                std::cerr << other.name() + " is not measured on " + std::to_string(ranks) +
+                                 " ranks: " + why_not + ".\n";
+            } else {
+                measured.push_back(&other);
+                kinds.push_back({other.name(), {}, {}});
+            }
         {
             Progress progress(std::to_string(ranks) + " ranks",
                               static_cast<std::int64_t>(kinds.size()) * mine.jobs);
             for (int job = 0; job < mine.jobs; job++)
                 for (std::size_t i = 0; i < kinds.size(); i++) {
                     add_measurements(kinds[i].measurements,
-                                     i >= own ? run_other(ranks, others[i - own], mine, common)
+                                     i >= own ? run_other(ranks, *measured[i - own], mine, common)
                                      : kernels_run_on_cpu
                                          ? run_processes(ranks, kinds[i], mine, common)
                                          : run_threads(ranks, mine, common));

@@ -35,7 +35,6 @@ int run_job(const std::vector<std::string>& command,
 class NamelessFile {
   public:
     NamelessFile();
-    const Descriptor& descriptor() const { return descriptor_; }
     std::filesystem::path path() const;  // by which this process and others open it
 
   private:

@@ -8,24 +8,12 @@
 #include "05_ranks/support/mpirun.hpp"
 #include "common/report/options.hpp"
 #include "common/report/process.hpp"
+#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Returns mpi_all_reduce.c's path, searched from this program's folder upwards, where the book
-// is; "" if it is not there.
-std::string find_source() {
-    std::error_code error;
-    fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-    for (; folder != folder.root_path(); folder = folder.parent_path()) {
-        const fs::path source = folder / "chapters/09_all_reduce/bench/mpi_all_reduce.c";
-        if (fs::exists(source, error))
-            return source;
-    }
-    return "";
-}
 
 // Shortens a version: "MPICH 5.0.2" of "MPICH Version:      5.0.2\n...", "Open MPI 5.0.11" of "Open
 // MPI v5.0.11, package: ...", "Intel MPI 2021.18.1" of "Intel(R) MPI Library 2021.18.1 for ...".
@@ -40,23 +28,24 @@ std::string name_of(const std::string& version) {
 }  // namespace
 
 // Intel's must be told where it is.
-OtherMpi::OtherMpi(const std::string& prefix)
+OtherMpi::OtherMpi(const std::string& prefix, int number)
     : mpirun_(prefix + "/bin/mpirun"),
       program_(fs::read_symlink("/proc/self/exe").parent_path() /
-               ("mpi_all_reduce_" + std::to_string(std::hash<std::string>()(prefix)))),
+               ("mpi_all_reduce_" + std::to_string(number))),
       environment_(environment_with(
           {"PATH=" + prefix + "/bin:" + std::getenv("PATH"), "I_MPI_ROOT=" + prefix})) {
     const char* compiler = std::getenv("CC");
-    const std::vector<std::string> compile{compiler != nullptr ? compiler : "cc",
-                                           "-O2",
-                                           "-std=c11",
-                                           find_source(),
-                                           "-I" + prefix + "/include",
-                                           "-L" + prefix + "/lib",
-                                           "-lmpi",
-                                           "-Wl,-rpath," + prefix + "/lib",
-                                           "-o",
-                                           program_};
+    const std::vector<std::string> compile{
+        compiler != nullptr ? compiler : "cc",
+        "-O2",
+        "-std=c11",
+        find_in_book("chapters/09_all_reduce/bench/mpi_all_reduce.c").value_or("mpi_all_reduce.c"),
+        "-I" + prefix + "/include",
+        "-L" + prefix + "/lib",
+        "-lmpi",
+        "-Wl,-rpath," + prefix + "/lib",
+        "-o",
+        program_};
     if (!fs::exists(mpirun_) || run_job(compile) != 0)
         throw OptionError("--mpi " + prefix +
                           ": no program can be made with it. It must be a folder that has "
@@ -70,7 +59,14 @@ OtherMpi::OtherMpi(const std::string& prefix)
     name_ = name_of({std::istreambuf_iterator<char>(text), {}});
 }
 
-// With more ranks than cores, a rank that waits must let the others run. MPICH does so by itself.
+std::string OtherMpi::why_not(int ranks) const {
+    if (!name_.starts_with("MPICH") || ranks <= usable_cores())
+        return "";
+    return "its ranks never give a core away while they wait, and would take minutes to share " +
+           format_count(usable_cores(), "core");
+}
+
+// With more ranks than cores, a rank that waits must let the others run.
 std::vector<AllReduceMeasurement> OtherMpi::measure(int ranks,
                                                     const std::vector<std::size_t>& sizes,
                                                     int rounds) const {

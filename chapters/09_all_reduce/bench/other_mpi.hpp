@@ -11,11 +11,15 @@ namespace ddp {
 class OtherMpi {
   public:
     // Compiles the program with the MPI in `prefix`, which has include/mpi.h, lib/libmpi.so and
-    // bin/mpirun, and puts it beside this one. Throws OptionError if that fails.
-    explicit OtherMpi(const std::string& prefix);
+    // bin/mpirun, and puts it beside this one; its name has `number`. Throws OptionError if that
+    // fails.
+    OtherMpi(const std::string& prefix, int number);
 
     // Returns what it calls itself, "MPICH 5.0.2".
     const std::string& name() const { return name_; }
+
+    // Returns why so many ranks are not measured; "" if they are.
+    std::string why_not(int ranks) const;
 
     // Runs a job of `ranks` ranks, which measures each of `sizes` (bytes) in `rounds` batches.
     std::vector<AllReduceMeasurement> measure(int ranks, const std::vector<std::size_t>& sizes,

@@ -1,7 +1,6 @@
 #include "10_nodes/bench/gloo_candidate.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "05_ranks/coordinator/connection.hpp"
@@ -12,21 +11,6 @@
 
 namespace ddp {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Returns gloo.py's path, searched from this program's folder upwards, where the book is; "" if it
-// is not there.
-std::string find_script() {
-    std::error_code error;
-    fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-    for (; folder != folder.root_path(); folder = folder.parent_path()) {
-        const fs::path script = folder / "chapters/10_nodes/bench/gloo.py";
-        if (fs::exists(script, error))
-            return script;
-    }
-    return "";
-}
 
 // Returns the interface at whose address the other nodes reach this one: Gloo would take the one of
 // the node's name, which may be the loopback.
@@ -73,7 +57,7 @@ std::shared_ptr<Candidate> make_gloo_candidate(Rank& rank, const std::string& py
     const std::uint16_t port =
         rank.broadcast(rank.rank() == 0 ? port_of(listen_at("", 0)) : std::uint16_t{0}, 0);
     std::optional<BenchmarkSubprocess> gloo = BenchmarkSubprocess::start(
-        {python, find_script()},
+        {python, find_in_book("chapters/10_nodes/bench/gloo.py").value_or("gloo.py")},
         environment_with({"RANK=" + std::to_string(rank.rank()),
                           "WORLD_SIZE=" + std::to_string(rank.world_size()), "MASTER_ADDR=" + first,
                           "MASTER_PORT=" + std::to_string(port),

@@ -1,27 +1,10 @@
 #include "15_overlap/bench/pytorch.hpp"
 
-#include <filesystem>
-
 #include "common/gpu/launch.hpp"
 #include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Returns the script's path, searched from this program's folder upwards: build/cpu/bin/bench_train
-// is inside the book.
-std::optional<fs::path> find_script() {
-    std::error_code error;
-    for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-         folder != folder.root_path(); folder = folder.parent_path()) {
-        const fs::path script = folder / "tests/golden/pytorch_train.py";
-        if (fs::exists(script, error))
-            return script;
-    }
-    return std::nullopt;
-}
 
 // Returns an environment with one thread a rank, which OpenBLAS reads when it is loaded. The choice
 // that ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is
@@ -40,7 +23,7 @@ std::vector<std::string> environment_of_one_thread() {
 std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
                                                  const std::string& model, int batch, int ranks,
                                                  const std::string& wrapper) {
-    const std::optional<fs::path> script = find_script();
+    const auto script = find_in_book("tests/golden/pytorch_train.py");
     if (!script)
         return std::nullopt;
     // Debian's package serves /usr/bin/python3, which may not come first.

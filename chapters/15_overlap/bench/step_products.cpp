@@ -1,7 +1,7 @@
 #include "15_overlap/bench/step_products.hpp"
 
 #include "03_network/layers/matrix.hpp"
-#include "common/report/bench.hpp"
+#include "15_overlap/show/timed_training.hpp"
 
 namespace ddp {
 namespace {
@@ -33,13 +33,7 @@ StepProducts::StepProducts(Rank& rank, Device& device, const Parameters& paramet
 }
 
 double StepProducts::run(int steps) {
-    rank_.barrier();
-    const Stopwatch watch;
-    for (int i = 0; i < steps; i++)
-        step();
-    device_.stream().synchronize();
-    rank_.barrier();
-    return watch.seconds();
+    return time_steps(rank_, device_.stream(), steps, [this] { step(); });
 }
 
 void StepProducts::step() {

@@ -39,6 +39,16 @@ StepParts mean_over_all(Rank& rank, const StepParts& mine) {
 
 }  // namespace
 
+double time_steps(Rank& rank, Stream& stream, int steps, const std::function<void()>& step) {
+    rank.barrier();
+    const Stopwatch watch;
+    for (int i = 0; i < steps; i++)
+        step();
+    stream.synchronize();
+    rank.barrier();
+    return watch.seconds();
+}
+
 TimedTraining::TimedTraining(Communicator& communicator, Device& device, Sequential& model,
                              Random& random, const TimedOptions& options)
     : rank_(communicator.rank()),
@@ -63,13 +73,7 @@ TimedTraining::TimedTraining(Communicator& communicator, Device& device, Sequent
 }
 
 StepParts TimedTraining::run(int steps) {
-    rank_.barrier();
-    const Stopwatch watch;
-    for (int i = 0; i < steps; i++)
-        step();
-    device_.stream().synchronize();
-    rank_.barrier();
-    const double seconds = watch.seconds();
+    const double seconds = time_steps(rank_, device_.stream(), steps, [this] { step(); });
     StepParts mine = read();
     mine.whole = seconds;
     return mean_over_all(rank_, mine);

@@ -1,6 +1,7 @@
 #pragma once
 // Training on made-up samples, and where the time of its steps goes: for the benches, and for the
 // picture of a step over a simulated link.
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,6 +30,10 @@ struct TimedOptions {
     bool is_alone = false;  // every rank trains a copy of its own: nothing is sent
     DdpOptions ddp;
 };
+
+// Makes `steps` steps on a rank's stream; returns the seconds from when all ranks begin until all
+// have ended. All ranks call it together.
+double time_steps(Rank& rank, Stream& stream, int steps, const std::function<void()>& step);
 
 class TimedTraining {
   public:

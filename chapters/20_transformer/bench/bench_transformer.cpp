@@ -13,6 +13,7 @@
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/bench/pytorch.hpp"
 #include "15_overlap/ddp.hpp"
+#include "15_overlap/show/timed_training.hpp"
 #include "15_overlap/training.hpp"
 #include "20_transformer/layers/step_memory.hpp"
 #include "20_transformer/token_loss.hpp"
@@ -92,13 +93,7 @@ class BenchTraining {
 
     // Makes `steps` steps; returns the seconds from when all ranks began until all have ended.
     double run(int steps) {
-        rank_.barrier();
-        const Stopwatch watch;
-        for (int i = 0; i < steps; i++)
-            step();
-        device_.stream().synchronize();
-        rank_.barrier();
-        return watch.seconds();
+        return time_steps(rank_, device_.stream(), steps, [this] { step(); });
     }
 
   private:

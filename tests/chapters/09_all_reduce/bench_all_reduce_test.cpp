@@ -66,7 +66,8 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
 TEST_CASE("bench all_reduce measures another MPI, and native beside it") {
     const TemporaryFolder folder;
     const std::string prefix = (folder / "mpi").string();
-    REQUIRE(bench.call({"--quick", "--mpi", prefix}).exit_code == 2);
+    REQUIRE(has(bench.refusal({"--quick", "--mpi", prefix}),
+                "error: --mpi " + prefix + ": no program can be made with it. "));
     if (!has_mpirun())
         return;
     // The MPI that is installed, in a folder as those of ./book setup mpis are.
