@@ -54,6 +54,14 @@ double Rank::max_over_ranks(double mine) {
     return std::ranges::max(all_gather(mine));
 }
 
+void Rank::run_part(const std::function<void()>& part) {
+    const std::size_t before = kept_.size();
+    part();
+    barrier();
+    while (kept_.size() > before)
+        kept_.pop_back();
+}
+
 void Rank::check() const {
     if (const std::string cause = events_.failure(run_id_); !cause.empty())
         throw RunFailed(cause, true);

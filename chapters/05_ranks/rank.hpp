@@ -2,6 +2,7 @@
 // A rank: its number, and how it exchanges small values with all other ranks, on the host.
 // (06_messages sends what is large, from device to device.)
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -65,6 +66,11 @@ class Rank {
     // Keeps `thing` until every rank has ended the run: device memory that other ranks may read
     // until then, for example.
     void keep_until_run_ends(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
+
+    // Calls `part`, one of several parts of the run, and lets go of what it kept when it has ended
+    // on all ranks: each needs memory and streams of its own, and a GPU has few queues for streams.
+    // All ranks call it together. If it throws, what it kept stays until the run ends.
+    void run_part(const std::function<void()>& part);
 
     // Throws RunFailed if the run has failed. Long work between two exchanges should call it.
     void check() const;

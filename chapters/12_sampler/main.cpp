@@ -30,7 +30,7 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
         {"division", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
     CsvWriter csv(rank.rank() == 0 ? common.csv : "",
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
-    for (Division division : divisions) {
+    const auto show = [&](Division division) {
         const Coverage all = coverage_of(division, samples, batch, ranks, common.seed);
         const Epoch epoch =
             learn(rank, device, data.train,
@@ -43,7 +43,9 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
         if (rank.rank() == 0)
             csv.row({text_of(division), epoch.steps, epoch.seconds, all.seen, all.twice, all.missed,
                      accuracy});
-    }
+    };
+    for (Division division : divisions)
+        rank.run_part([&] { show(division); });
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

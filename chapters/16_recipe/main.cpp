@@ -44,7 +44,8 @@ void show_products(Rank& rank, const LabelledImages& images, int steps, std::uin
     Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
                 {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
     const auto row = [&](const MixedVariant& variant) {
-        const MixedResult result = learn_mixed(rank, images, variant, steps, seed);
+        MixedResult result;
+        rank.run_part([&] { result = learn_mixed(rank, images, variant, steps, seed); });
         if (gradient.empty())
             gradient = result.gradient;
         const auto scale = static_cast<float>(variant.scaler.initial_scale);
@@ -76,7 +77,8 @@ void show_overflow(Rank& rank, const LabelledImages& images, int steps, std::uin
         const MixedVariant variant{.products = "float16",
                                    .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
                                    .found_inf = found_inf};
-        const MixedResult result = learn_mixed(rank, images, variant, steps, seed);
+        MixedResult result;
+        rank.run_part([&] { result = learn_mixed(rank, images, variant, steps, seed); });
         std::string skipped;
         for (const int count : result.skipped)
             skipped += (skipped.empty() ? "" : " ") + std::to_string(count);

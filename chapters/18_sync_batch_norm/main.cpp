@@ -22,8 +22,9 @@ struct SyncOptions {
 // Trains both, one epoch of each in turn, so that a slower machine slows both down.
 void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& mine,
                    const CommonOptions& common) {
-    BatchNormRun plain(rank, device, data, false, mine.batch, common.seed);
-    BatchNormRun synchronised(rank, device, data, true, mine.batch, common.seed);
+    ShapeLoaders loaders(rank, device, data, mine.batch);
+    BatchNormRun plain(rank, device, data, loaders, false, common.seed);
+    BatchNormRun synchronised(rank, device, data, loaders, true, common.seed);
     const bool prints = rank.rank() == 0;
     CsvWriter csv(prints ? common.csv : "", {"epoch", "batch_norm_train", "batch_norm_test",
                                              "sync_batch_norm_train", "sync_batch_norm_test"});
@@ -68,7 +69,7 @@ int run(World& world, const CommonOptions& common, SyncOptions mine) {
     world.run([&](Rank& rank) {
         rank.select_device();
         auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-        show_statistics(rank, device, data.train, mine.batch);
+        rank.run_part([&] { show_statistics(rank, device, data.train, mine.batch); });
         show_training(rank, device, data, mine, common);
     });
     return 0;

@@ -2,6 +2,8 @@
 // Owners of streams and events.
 #include <cuda_runtime.h>
 
+#include <atomic>
+#include <cstddef>
 #include <utility>
 
 #include "common/gpu/check.hpp"
@@ -21,6 +23,9 @@ inline cudaError_t forget_not_ready(cudaError_t status) {
 // Whose blocks a GPU starts first when there is room for some. Blocks that run are not interrupted.
 enum class Priority { normal, highest };
 
+// The streams of this process, which share its devices' queues.
+inline std::atomic<std::size_t> streams_alive = 0;
+
 // A stream of the current device that never waits for the default stream (cudaStreamNonBlocking),
 // so ranks that share a GPU do not wait for each other unasked.
 class Stream {
@@ -30,6 +35,7 @@ class Stream {
         DDP_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
         DDP_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
                                                priority == Priority::highest ? greatest : least));
+        streams_alive++;
     }
     Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
     Stream& operator=(Stream&& other) noexcept {
@@ -37,8 +43,10 @@ class Stream {
         return *this;
     }
     ~Stream() {
-        if (stream_ != nullptr)
-            cudaStreamDestroy(stream_);
+        if (stream_ == nullptr)
+            return;
+        cudaStreamDestroy(stream_);
+        streams_alive--;
     }
 
     operator cudaStream_t() const { return stream_; }

@@ -117,21 +117,34 @@ SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link) {
     return device;
 }
 
-int ranks_on_a_device(const Rank& rank) {
+namespace {
+
+int count_devices() {
     int devices = 0;
     DDP_CHECK(cudaGetDeviceCount(&devices));
+    return devices;
+}
+
+}  // namespace
+
+int ranks_on_a_device(const Rank& rank) {
+    const int devices = count_devices();
     return (rank.local_world_size() + devices - 1) / devices;
 }
 
 void require_queues(const Rank& rank, std::size_t streams) {
-    const int ranks = rank.job().has_processes ? 1 : ranks_on_a_device(rank);
-    const unsigned int queues = device_limits().queues;
-    if (static_cast<std::size_t>(ranks) * (streams + 1) <= queues)
-        return;
-    throw OptionError(std::to_string(ranks) + " ranks with " + std::to_string(streams + 1) +
-                      " streams each share a GPU of " + std::to_string(queues) +
-                      " queues, where one stream would wait for another's kernel: " +
-                      how_many_may_start(queues / (streams + 1)));
+    const auto ranks =
+        static_cast<std::size_t>(rank.job().has_processes ? 1 : ranks_on_a_device(rank));
+    const std::size_t queues = device_limits().queues;
+    const std::size_t all = streams_alive / static_cast<std::size_t>(count_devices());
+    const std::string share = " share a GPU of " + std::to_string(queues) +
+                              " queues, where one stream would wait for another's kernel: ";
+    if (ranks * (streams + 1) > queues)
+        throw OptionError(std::to_string(ranks) + " ranks with " + std::to_string(streams + 1) +
+                          " streams each" + share + how_many_may_start(queues / (streams + 1)));
+    if (all > queues && rank.world_size() > 1)
+        throw OptionError(std::to_string(ranks) + " ranks with " + std::to_string(all) +
+                          " streams in all" + share + how_many_may_start(queues * ranks / all));
 }
 
 }  // namespace ddp

@@ -50,7 +50,8 @@ std::string how_many_may_start(std::size_t most);
 int ranks_on_a_device(const Rank& rank);
 
 // Throws OptionError if this process's ranks on the device, with `streams` each on which kernels
-// wait and one on which they compute, have more streams than the device has queues.
+// wait and one on which they compute, have more streams than the device has queues, or if all the
+// streams of the process are more: a copy behind a kernel that waits for its rank never begins.
 void require_queues(const Rank& rank, std::size_t streams);
 
 }  // namespace ddp

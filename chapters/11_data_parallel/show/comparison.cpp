@@ -46,9 +46,7 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
             }
             reduce(ddp);
         };
-        TrainingResult trained = train(device, *model, loader, after_backward, learning_rate);
-        rank.barrier();  // the next one allocates: no rank's kernel is under way any more
-        return trained;
+        return train(device, *model, loader, after_backward, learning_rate);
     };
     const auto nothing = [](NaiveDdp&) {};
     const auto average = [](NaiveDdp& ddp) { ddp.average_gradients(); };
@@ -56,11 +54,17 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
     const std::vector<int> mine = shard(order, rank.rank(), ranks);
     const double rate = fixed_learning_rate;
     Comparison result;
-    result.alone = learn(options.batch, mine, rate, nothing, &result.drift_alone);
-    result.averaged = learn(options.batch, mine, rate, average, &result.drift_averaged);
-    result.whole = learn(options.batch * ranks, order, rate, nothing, nullptr);
-    result.summed = learn(options.batch, mine, rate, sum, nullptr);
-    result.summed_short = learn(options.batch, mine, rate / ranks, sum, nullptr);
+    // Each part begins, and allocates, when no rank's kernel of the one before is under way.
+    rank.run_part(
+        [&] { result.alone = learn(options.batch, mine, rate, nothing, &result.drift_alone); });
+    rank.run_part([&] {
+        result.averaged = learn(options.batch, mine, rate, average, &result.drift_averaged);
+    });
+    rank.run_part(
+        [&] { result.whole = learn(options.batch * ranks, order, rate, nothing, nullptr); });
+    rank.run_part([&] { result.summed = learn(options.batch, mine, rate, sum, nullptr); });
+    rank.run_part(
+        [&] { result.summed_short = learn(options.batch, mine, rate / ranks, sum, nullptr); });
     return result;
 }
 

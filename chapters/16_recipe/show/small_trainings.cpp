@@ -119,8 +119,6 @@ RecipeTraining learn_recipe(Rank& rank, const LabelledImages& images, const Reci
     });
     result.end = values_of(parameters);
     result.hash = hash_of(parameters);
-    if (!is_whole)
-        rank.barrier();  // no rank reads this rank's memory any more
     return result;
 }
 
@@ -155,14 +153,17 @@ RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images,
         right.before_average = {};
         right.after_average = recipe_variants()[0].after_average;
     }
-    const RecipeTraining mine = learn_recipe(rank, images, variant, false, steps, seed);
+    RecipeTraining mine;
+    rank.run_part([&] { mine = learn_recipe(rank, images, variant, false, steps, seed); });
     RecipeResult result;
     result.are_equal = are_equal(rank.all_gather(mine.hash));
     // The last rank plays the one device. (No rank trains any more, so it may allocate.)
-    if (rank.rank() + 1 == rank.world_size()) {
+    rank.run_part([&] {
+        if (rank.rank() + 1 != rank.world_size())
+            return;
         const RecipeTraining whole = learn_recipe(rank, images, right, true, steps, seed);
         result.difference = distance(mine.end, whole.end) / distance(whole.end, whole.start);
-    }
+    });
     result.difference = rank.all_gather(result.difference).back();
     return result;
 }

@@ -92,15 +92,17 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
 
 }  // namespace
 
-BatchNormRun::BatchNormRun(Rank& rank, Device& device, const ShapeSets& data, bool is_synchronised,
-                           int batch, std::uint64_t seed)
+ShapeLoaders::ShapeLoaders(Rank& rank, Device& device, const ShapeSets& data, int batch)
+    : train(make_run_scoped<Loader>(rank, device, data.train, as_they_are, batch, LastBatch::drop)),
+      test(make_run_scoped<Loader>(rank, device, data.test, as_they_are,
+                                   std::min(test_batch, static_cast<int>(data.test.count())))) {}
+
+BatchNormRun::BatchNormRun(Rank& rank, Device& device, const ShapeSets& data, ShapeLoaders& loaders,
+                           bool is_synchronised, std::uint64_t seed)
     : rank_(rank),
       seed_(seed),
       own_(own_pictures(data.train, rank.rank(), rank.world_size())),
-      train_(
-          make_run_scoped<Loader>(rank, device, data.train, as_they_are, batch, LastBatch::drop)),
-      test_(make_run_scoped<Loader>(rank, device, data.test, as_they_are,
-                                    std::min(test_batch, static_cast<int>(data.test.count())))),
+      loaders_(loaders),
       model_(make_network(device, seed)),
       communicator_(make_communicator(
           "native", rank,
@@ -115,14 +117,15 @@ BatchNormRun::Epoch BatchNormRun::epoch(int number) {
     std::vector<int> mine;
     for (const int place : shuffled(static_cast<int>(own_.size()), seed_, number))
         mine.push_back(own_[static_cast<std::size_t>(place)]);
-    train_.start_epoch(mine);
+    loaders_.train.start_epoch(mine);
     Epoch epoch;
-    epoch.steps = train_.batches();
+    epoch.steps = loaders_.train.batches();
     rank_.barrier();
     const Stopwatch watch;
-    epoch.train_accuracy = trainer_.epoch(train_, "epoch " + std::to_string(number)).accuracy();
+    epoch.train_accuracy =
+        trainer_.epoch(loaders_.train, "epoch " + std::to_string(number)).accuracy();
     epoch.seconds = watch.seconds() / epoch.steps;
-    epoch.test_accuracy = trainer_.test(test_).accuracy();
+    epoch.test_accuracy = trainer_.test(loaders_.test).accuracy();
     return epoch;
 }
 

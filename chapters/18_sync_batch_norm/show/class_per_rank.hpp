@@ -33,13 +33,21 @@ inline constexpr Normalisation as_they_are{};
 // [batch, 1, 32, 32] to three classes.
 std::unique_ptr<Sequential> make_shape_network(Device& device, Random& random);
 
+// The pictures on their way to a rank's device. Both trainings take turns with them: each loader
+// has a stream, and a GPU has few queues for the streams of all ranks.
+struct ShapeLoaders {
+    // `device` and `data` must outlive the run. `batch` is the number of pictures per step.
+    ShapeLoaders(Rank& rank, Device& device, const ShapeSets& data, int batch);
+
+    Loader &train, &test;
+};
+
 // One rank's part of a training. All ranks make the same calls.
 class BatchNormRun {
   public:
-    // `device` and `data` must outlive this object. `batch` is the number of pictures per step and
-    // rank.
-    BatchNormRun(Rank& rank, Device& device, const ShapeSets& data, bool is_synchronised, int batch,
-                 std::uint64_t seed);
+    // `device`, `data` and `loaders` must outlive this object.
+    BatchNormRun(Rank& rank, Device& device, const ShapeSets& data, ShapeLoaders& loaders,
+                 bool is_synchronised, std::uint64_t seed);
 
     struct Epoch {
         int steps = 0;
@@ -57,7 +65,7 @@ class BatchNormRun {
     Rank& rank_;
     const std::uint64_t seed_;
     const std::vector<int> own_;
-    Loader &train_, &test_;
+    ShapeLoaders& loaders_;
     const std::unique_ptr<Sequential> model_;
     const std::unique_ptr<Communicator> communicator_;
     const std::vector<SyncBatchNorm*> converted_;

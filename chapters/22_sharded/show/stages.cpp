@@ -184,21 +184,26 @@ std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& shard
 }
 
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
-    Training training(rank, images, plan);
-    const auto communicator = training.communicator();
-    const StageResult result = plan.stage == 0
-                                   ? train_replicated(training, *communicator)
-                                   : train_sharded(training, *communicator, *communicator);
-    rank.barrier();  // no rank leaves while another one may still read its memory
+    StageResult result;
+    rank.run_part([&] {
+        Training training(rank, images, plan);
+        const auto communicator = training.communicator();
+        result = plan.stage == 0 ? train_replicated(training, *communicator)
+                                 : train_sharded(training, *communicator, *communicator);
+        rank.barrier();  // no rank leaves while another one may still read its memory
+    });
     return result;
 }
 
 StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
-    Training training(rank, images, plan);
-    HybridMesh hybrid =
-        make_hybrid_mesh(rank, plan.order.shape, training.model->blocks(), training.options);
-    const StageResult result = train_sharded(training, *hybrid.node, std::move(hybrid.mesh));
-    rank.barrier();
+    StageResult result;
+    rank.run_part([&] {
+        Training training(rank, images, plan);
+        HybridMesh hybrid =
+            make_hybrid_mesh(rank, plan.order.shape, training.model->blocks(), training.options);
+        result = train_sharded(training, *hybrid.node, std::move(hybrid.mesh));
+        rank.barrier();
+    });
     return result;
 }
 

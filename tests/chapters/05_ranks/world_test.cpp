@@ -361,6 +361,46 @@ TEST_CASE("what is kept until the run ends is there until every rank has ended i
     REQUIRE(alive == 0);
 }
 
+TEST_CASE("what a part of a run keeps is there until every rank has ended the part") {
+    World world(thread_options(4));
+    std::atomic<int> alive = 0, least = 4, most_after = 0;
+    const auto keep_one = [&](Rank& rank) {
+        alive++;
+        rank.keep_until_run_ends(std::shared_ptr<void>(nullptr, [&](void*) { alive--; }));
+    };
+    const auto raise_to = [](std::atomic<int>& most, int value) {
+        for (int seen = most; seen < value && !most.compare_exchange_weak(seen, value);) {
+        }
+    };
+    world.run([&](Rank& rank) {
+        keep_one(rank);
+        rank.barrier();
+        rank.run_part([&] {
+            keep_one(rank);
+            rank.barrier();
+            if (rank.rank() == 3 && alive != 8)
+                least = 0;
+        });
+        rank.barrier();
+        raise_to(most_after, alive);
+        rank.barrier();
+    });
+    REQUIRE(least == 4);
+    REQUIRE(most_after == 4);  // what was kept before the part is kept on
+    REQUIRE(alive == 0);
+    REQUIRE(has(failure_of(world,
+                           [&](Rank& rank) {
+                               rank.run_part([&] {
+                                   keep_one(rank);
+                                   rank.barrier();
+                                   if (rank.rank() == 3)
+                                       throw std::runtime_error("a part has failed");
+                               });
+                           }),
+                "a part has failed"));
+    REQUIRE(alive == 0);
+}
+
 TEST_CASE("a process that does not report the failure waits for the one that does") {
     const pid_t reporter = fork();
     if (reporter == 0) {

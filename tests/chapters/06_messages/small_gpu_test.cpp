@@ -49,6 +49,19 @@ TEST_CASE("more ranks, and more streams, are refused before they wait") {
                            }),
                 "8 ranks with 5 streams each share a GPU of 32 queues, where one stream would wait "
                 "for another's kernel: start at most 6 ranks on it."));
+    REQUIRE(has(failure_of(world,
+                           [](Rank& rank) {
+                               Peers peers(rank, 1 << 16);
+                               const std::vector<Stream> copies(4);  // on which no kernel waits
+                               Stream stream;
+                               ArenaBuffer<int> data = peers.allocate<int>(1);
+                               rank.barrier();
+                               if (rank.rank() == 0)  // the others keep their streams meanwhile
+                                   peers.receive(data.data(), 1, 1, stream);
+                               rank.barrier();
+                           }),
+                "8 ranks with 40 streams in all share a GPU of 32 queues, where one stream would "
+                "wait for another's kernel: start at most 6 ranks on it."));
 }
 
 TEST_CASE("variables with which kernels would not run side by side are overwritten") {
