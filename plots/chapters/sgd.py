@@ -136,7 +136,7 @@ def draw_sgd_tape(measured):
 
 
 def draw_sgd_stream(measured):
-    """Node and stream side by side; the first read comes before the kernel has ended."""
+    """Host and stream side by side; the first read comes before the kernel has ended."""
     columns = *map(measured.text, ("lane", "what")), *map(measured.numbers,
                                                           ("begin_s", "end_s", "w1"))
     rows = {(lane, what): (1e6 * begin, 1e6 * end, w1)
@@ -144,21 +144,21 @@ def draw_sgd_stream(measured):
     figure, (panel,) = new_figure(1, width=9.6, height=2.5)
     end = rows["stream", "kernel and copy"][1]
     for (lane, what), color, text in (
-        (("node", "launch"), BLUE, ""),
-        (("node", "wait"), "#c3c7cd", "waits for the stream"),
+        (("host", "launch"), BLUE, ""),
+        (("host", "wait"), "#c3c7cd", "waits for the stream"),
         (("stream", "kernel and copy"), GREEN, "the kernel takes all steps; then the copy of w1"),
     ):
         begin, done, _ = rows[lane, what]
-        panel.barh(0 if lane == "node" else 1, done - begin, left=begin, height=0.6, color=color)
-        panel.text((begin + done) / 2, 0 if lane == "node" else 1, text, ha="center", va="center",
+        panel.barh(0 if lane == "host" else 1, done - begin, left=begin, height=0.6, color=color)
+        panel.text((begin + done) / 2, 0 if lane == "host" else 1, text, ha="center", va="center",
                    color="white" if lane == "stream" else "#3d4249")
-    _, returned, early = rows["node", "launch"]
+    _, returned, early = rows["host", "launch"]
     arrow = {"arrowstyle": "->", "color": RED, "linewidth": 1.2}
     panel.annotate(f"the launch has returned: read w1 = {early:.4f}", (returned, -0.32),
                    (returned + 0.03 * end, -0.78), color=RED, va="center", arrowprops=arrow)
-    panel.annotate(f"read w1 = {rows['node', 'wait'][2]:.4f}", (end, -0.32), (end, -0.78),
+    panel.annotate(f"read w1 = {rows['host', 'wait'][2]:.4f}", (end, -0.32), (end, -0.78),
                    color=GREEN, va="center", ha="center", arrowprops={**arrow, "color": GREEN})
-    panel.set_yticks([0, 1], ["node", "stream"])
+    panel.set_yticks([0, 1], ["host", "stream"])
     panel.set_ylim(1.5, -1.05)
     panel.set_xlim(0, 1.1 * end)
     panel.grid(axis="y", visible=False)
