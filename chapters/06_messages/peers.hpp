@@ -22,7 +22,7 @@ namespace ddp {
 // Operations are enqueued on a stream; the host goes on. If one fails (the peer does not come in
 // time, or does something else), the run fails: every waiting kernel of every rank ends its wait,
 // and the first call that can report it, synchronize() or an exchange of the Rank, throws.
-class Peers : private Abortable {
+class Peers : public Abortable {
   public:
     // All ranks of the run make theirs together, each with an arena of `arena_bytes` for its data
     // on the current device. `rank` must outlive this object. `timeout_s` limits every wait of a
