@@ -61,7 +61,7 @@ TEST_CASE("sharded failover: killed, four ranks end in the same bits, and three 
     REQUIRE(nothing_is_left(SHARDED_PROGRAM));
 }
 
-TEST_CASE("sharded failover: a transformer that is killed ends in the same bits") {
+TEST_CASE("sharded failover: a transformer that is killed ends in the same bits", "[.long]") {
     if (!processes_can_run_kernels(job_ranks))
         return;
     const Pictures pictures(400, 20);

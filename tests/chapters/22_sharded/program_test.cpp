@@ -11,6 +11,31 @@ namespace {
 
 const Program program(SHARDED_PROGRAM);
 
+// With so few pictures an epoch of the perceptron ends after five steps: between two of the parts.
+void require_parts_of(const std::string& model, const std::string& other) {
+    const Pictures data(120, 20);
+    const auto train = [&](const std::string& stage, int steps,
+                           const std::filesystem::path& folder) {
+        const ChildResult result = program.call(
+            {"--model", model, "--stage", stage, "--steps", std::to_string(steps), "--ranks", "3",
+             "--batch", "8", "--data", data.folder(), "--folder", folder.string()});
+        REQUIRE(result.exit_code == 0);
+        const std::string done = "done at step " + std::to_string(steps) + ": ";
+        REQUIRE(count(result.output, done) == 1);
+        return result.output.substr(result.output.find(done) + done.size(), 16);
+    };
+    const TemporaryFolder folder;
+    const std::string whole = train("1", 12, folder / "whole");
+    train("3", 5, folder / "parts");
+    train("2", 8, folder / "parts");
+    REQUIRE(train("3", 12, folder / "parts") == whole);
+    const std::string refused =
+        program.refusal({"--model", other, "--stage", "3", "--ranks", "3", "--batch", "8", "--data",
+                         data.folder(), "--folder", (folder / "parts").string()},
+                        1);
+    REQUIRE(count(refused, "whose model was " + model + ", and now it is " + other) == 1);
+}
+
 }  // namespace
 
 TEST_CASE("sharded program: four stages, one hash, the same for threads and for processes") {
@@ -123,32 +148,13 @@ TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one has
             Approx(exact.csv.number(3, "last_loss")).epsilon(0.02));
 }
 
-// With so few pictures an epoch of the perceptron ends after five steps: between two of the parts.
-TEST_CASE("sharded program: parts of a training end where the whole does, for each model") {
-    const Pictures data(120, 20);
-    for (const std::string model : {"mlp", "transformer"}) {
-        const auto train = [&](const std::string& stage, int steps,
-                               const std::filesystem::path& folder) {
-            const ChildResult result = program.call(
-                {"--model", model, "--stage", stage, "--steps", std::to_string(steps), "--ranks",
-                 "3", "--batch", "8", "--data", data.folder(), "--folder", folder.string()});
-            REQUIRE(result.exit_code == 0);
-            const std::string done = "done at step " + std::to_string(steps) + ": ";
-            REQUIRE(count(result.output, done) == 1);
-            return result.output.substr(result.output.find(done) + done.size(), 16);
-        };
-        const TemporaryFolder folder;
-        const std::string whole = train("1", 12, folder / "whole");
-        train("3", 5, folder / "parts");
-        train("2", 8, folder / "parts");
-        REQUIRE(train("3", 12, folder / "parts") == whole);
-        const std::string other = model == "mlp" ? "transformer" : "mlp";
-        const std::string refused =
-            program.refusal({"--model", other, "--stage", "3", "--ranks", "3", "--batch", "8",
-                             "--data", data.folder(), "--folder", (folder / "parts").string()},
-                            1);
-        REQUIRE(count(refused, "whose model was " + model + ", and now it is " + other) == 1);
-    }
+TEST_CASE("sharded program: parts of a training end where the whole does") {
+    require_parts_of("mlp", "transformer");
+}
+
+TEST_CASE("sharded program: parts of a transformer's training end where the whole does",
+          "[.long]") {
+    require_parts_of("transformer", "mlp");
 }
 
 // A bill with an unwelcome surprise would fail here, too: the device has no room for one.
