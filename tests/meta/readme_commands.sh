@@ -26,8 +26,9 @@ commands() {
         sed -E 's/^[ `$]*//; s/`$//; s/ +#.*//; s/ +$//; s/ --quick( |$)/\1/; s| /tmp/run| '"$scratch"'/run|' |
         grep -E 'run ([0-9]|--|$)' | sort -u
 }
-# Not here: nodes of a cluster, data that somebody must fetch, an exercise of the reader's, questions, and a file of another run.
-elsewhere='--hosts|--data FOLDER|--pairs debian|--algorithm mine|--predict|out/'
+# Not here: nodes of a cluster, data that somebody must fetch, an exercise of the reader's, questions, a file of another run, GPUs, and a
+# build of its own, whose race the test kernels_race finds.
+elsewhere='--hosts|--data (FOLDER|mine.csv)|--pairs debian|--algorithm mine|--predict|out/|--communicator nccl|CUDA_ON_CPU=races'
 # Printed to show how a run ends that cannot succeed.
 fails='memory=2 ./book run 04 --cpu --micro-batch 512|run 01 --learning-rate 0.05|--learning-rate 1e6|memory=24 .* --stage 0'
 tried=0
