@@ -208,7 +208,7 @@ void check_overwriting(int ranks, const OnFloats& collective,
     };
     check(1000, 1, LinkSpeed{1e9, 20e-3});  // a rank that waits for the link reads late
     constexpr int often = 20;
-    if (measures_times())
+    if (is_first_order())
         check(100'000, often, std::nullopt);  // and so does a rank that waits for a core
     else
         for (int i = 0; i < often * ranks; i++)
@@ -284,7 +284,7 @@ void compare(const Prediction& predict, const Prediction& right, const OnFloats&
 
 void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
                 int ranks, std::size_t bytes, const std::string& hint) {
-    if (!measures_times())
+    if (!is_first_order())
         return held();
     const double expected =
         right({slow_link.latency_s, 1 / slow_link.bytes_per_second}, ranks, bytes);

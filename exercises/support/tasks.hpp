@@ -35,9 +35,10 @@ struct Task {
 // says so wherever it goes on because an answer was right. The same ones in every run.
 void held(const std::source_location& where = std::source_location::current());
 
-// Returns whether this run is to measure times. One that asks for the results in one more order of
-// a block's threads is not: times do not depend on it.
-bool measures_times();
+// Returns whether this run is the first of several, which ask for the results in one order of a
+// block's threads after the other. What does not depend on the order, as a time, only the first
+// asks for.
+bool is_first_order();
 
 // What a time that is too long may come from as well. exercises/run_task.sh knows these words: a
 // task that fails with them on a busy machine is not judged.

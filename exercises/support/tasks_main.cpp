@@ -146,7 +146,7 @@ void held(const std::source_location& where) {
         std::abort();
 }
 
-bool measures_times() {
+bool is_first_order() {
     const char* wanted = std::getenv("DDP_MEASURES");
     return wanted == nullptr || std::string(wanted) != "no";
 }

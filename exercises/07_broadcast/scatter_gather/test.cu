@@ -158,7 +158,7 @@ double messages_between_ends(int ranks) {
 // Throws unless all ranks but the root receive their last chunk at the same time, in one of several
 // calls.
 void check_same_end(int ranks) {
-    if (!measures_times())
+    if (!is_first_order())
         return held();
     double least = messages_between_ends(ranks);
     for (int i = 1; i < 8 && least > 1.5; i++)
