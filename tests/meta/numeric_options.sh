@@ -39,7 +39,7 @@ try() {
     local program=$1 option=$2 value=$3 status=0 folder errors
     folder=$(mktemp -d -p "$scratch")
     [[ $value != most ]] || value=$(most "$program" "$option")
-    (cd "$folder" && TMPDIR=$folder timeout -k 5 "$seconds" "$bin/$program" --quick "$option" "$value" \
+    (cd "$folder" && TMPDIR=$folder timeout -k 60 "$seconds" "$bin/$program" --quick "$option" "$value" \
         >out 2>err </dev/null) || status=$?
     errors=$(grep -c '^error: ' "$folder/err")
     wrong() { echo "$program $option '$value': $*, status $status: $(tail -n 3 "$folder/err")"; }
