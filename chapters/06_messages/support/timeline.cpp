@@ -30,8 +30,17 @@ void StreamTrack::mark(const std::string& what) {
 }
 
 void StreamTrack::add(std::string what) {
-    marks_.push_back({std::move(what), Event()});
+    marks_.push_back({std::move(what), take_event()});
     marks_.back().event.record(stream_);
+}
+
+// Returns an event of a span that was read; a new one if none is left.
+Event StreamTrack::take_event() {
+    if (spare_.empty())
+        return Event();
+    Event event = std::move(spare_.back());
+    spare_.pop_back();
+    return event;
 }
 
 // Events give the time between each other, not the time of day. So an event is recorded and waited
@@ -39,24 +48,26 @@ void StreamTrack::add(std::string what) {
 // late. The earliest of several tries is the best.
 std::vector<StreamSpan> StreamTrack::read(int rank) {
     constexpr int tries = 10;
-    Event last;
+    Event last = take_event(), now = take_event();
     last.record(stream_);
     double last_s = std::numeric_limits<double>::infinity();
     for (int i = 0; i < tries; i++) {
-        Event now;
         now.record(stream_);
         now.synchronize();
         last_s = std::min(last_s, seconds_of(Clock::now()) - now.seconds_since(last));
     }
     std::vector<StreamSpan> spans;
     double before_s = 0;
-    for (const Mark& mark : marks_) {
+    for (Mark& mark : marks_) {
         const double time_s = last_s - last.seconds_since(mark.event);
         if (!mark.what.empty())
             spans.push_back({rank, name_, mark.what, before_s, time_s});
         before_s = time_s;
+        spare_.push_back(std::move(mark.event));
     }
     marks_.clear();
+    spare_.push_back(std::move(last));
+    spare_.push_back(std::move(now));
     return spans;
 }
 

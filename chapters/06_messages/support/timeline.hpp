@@ -20,7 +20,8 @@ struct StreamSpan {
     double end_s = 0;
 };
 
-// Records the spans of one stream, which must outlive this object.
+// Records the spans of one stream, which must outlive this object. The events of spans that were
+// read record the next ones: to make and destroy one takes a host the time of a launch.
 class StreamTrack {
   public:
     StreamTrack(std::string name, Stream& stream) : name_(std::move(name)), stream_(stream) {}
@@ -39,10 +40,12 @@ class StreamTrack {
         Event event;
     };
     void add(std::string what);
+    Event take_event();
 
     const std::string name_;
     Stream& stream_;
     std::deque<Mark> marks_;
+    std::vector<Event> spare_;
 };
 
 // A StreamTrack that may be absent (a null object): then begin and mark do nothing, and the code

@@ -1,11 +1,22 @@
 // Tracks: spans that follow each other as the work did, and those of all ranks on every rank.
 #include "06_messages/support/timeline.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
+
+// The linker calls the second in the place of the first, the runtime's (--wrap, in CMakeLists.txt).
+cudaError_t create_event(cudaEvent_t* event, unsigned int flags) asm("__real_" DDP_CREATE_EVENT);
+cudaError_t count_event(cudaEvent_t* event, unsigned int flags) asm("__wrap_" DDP_CREATE_EVENT);
+
+static std::atomic<int> events_created = 0;
+cudaError_t count_event(cudaEvent_t* event, unsigned int flags) {
+    events_created++;
+    return create_event(event, flags);
+}
 
 namespace ddp::test {
 namespace {
@@ -59,6 +70,24 @@ TEST_CASE("timeline: spans of a track follow each other, as long as the work was
     REQUIRE(spans[2].begin_s >= spans[1].end_s + 0.01 - roundings);
     REQUIRE(spans[2].end_s <= after_s + roundings);
     REQUIRE(track.read(3).empty());
+}
+
+TEST_CASE("timeline: a track creates no events but in its first spans") {
+    Stream stream;
+    StreamTrack track("communication", stream);
+    const auto spans_of = [&](int collectives) {
+        for (int i = 0; i < collectives; i++) {
+            track.begin();
+            track.mark(std::to_string(i));
+        }
+        return track.read(0);
+    };
+    events_created = 0;
+    REQUIRE(spans_of(10).size() == 10);
+    REQUIRE(events_created == 2 * 10 + 2);  // and what the clock is read by
+    REQUIRE(spans_of(10).back().what == "9");
+    REQUIRE(spans_of(7).size() == 7);
+    REQUIRE(events_created == 2 * 10 + 2);
 }
 
 TEST_CASE("timeline: the spans of all ranks come to every rank, in the ranks' order") {
