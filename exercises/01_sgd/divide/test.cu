@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 
 #include "01_sgd/operations.hpp"
 #include "exercises/01_sgd/divide.hpp"
@@ -49,8 +50,9 @@ void compare(const std::string& what, const Tensor& tensor, const std::vector<do
              const std::string& hint) {
     const auto first_wrong = [&](const std::vector<float>& yours) {
         std::size_t i = 0;
-        while (i < right.size() &&
-               std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i])))
+        while (i < right.size() && (std::isinf(right[i]) ? double{yours[i]} == right[i]
+                                                         : std::abs(double{yours[i]} - right[i]) <=
+                                                               1e-5 * (1 + std::abs(right[i]))))
             i++;
         return i;
     };
@@ -131,6 +133,13 @@ void check_forward() {
                     ": it is as many elements as the inputs have.");
     compare("the quotient", quotient.value(), {3, 1.25, -3.5, 0, -0.125, 3},
             "Each element of a, divided by that of b.");
+    const Variable zeros = tape.constant(Tensor(device, {2}, std::vector<float>{0, 0}));
+    const Variable by_zero =
+        divide(tape.constant(Tensor(device, {2}, std::vector<float>{3, -3})), zeros);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    compare("3 / 0 and -3 / 0", by_zero.value(), {infinity, -infinity},
+            "A float has inf and -inf for them: leave it to /, so that nobody overlooks what has "
+            "gone wrong.");
     const Tape::Node& node = tape.nodes().at(static_cast<std::size_t>(quotient.node));
     if (node.operation != "divide" || node.inputs != std::vector<int>{a.node, b.node})
         throw Wrong("The tape has the operation '" + node.operation +
@@ -328,6 +337,15 @@ void check_final_order() {
         },
         "A product was recorded first that has nothing to do with the loss: does backward come "
         "there?");
+    ask(
+        "((((((u v) w) w) w) w) w) w",
+        [](Graph&, Variable u, Variable v, Variable w) {
+            Variable product = multiply(u, v);
+            for (int i = 0; i < 6; i++)
+                product = multiply(product, w);
+            return product;
+        },
+        "The loss depends on u and v through six products.");
     ask(
         "(u v) w with v frozen",
         [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },

@@ -259,6 +259,9 @@ void check_compact_task() {
                   "the threshold, too.");
     check_compact(few, 1000, 2, 32, "None of them is large enough: the count is 0.");
     check_compact(few, 0, 2, 32, "All of them stay.");
+    check_compact(few, -1, 2, 32, "The threshold is -1. No size is smaller: all of them stay.");
+    check_compact({1e-30f, 3e-30f, -2e-30f}, 2e-30f, 1, 32,
+                  "The threshold is 2e-30, whose square a float cannot hold: compare sizes.");
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
     check_compact({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f, 3}, 1, 1, 32,
                   "One value is NaN. It is not smaller than the threshold: it stays.");

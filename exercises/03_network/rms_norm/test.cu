@@ -305,6 +305,12 @@ void check_gain_gradient() {
     check_slopes_of_gain(with_gain(make_case(9, 5)),
                          "A gain is shared by all rows: its gradient is a sum over them.");
     check_slopes_of_gain(with_gain(make_case(67, 35)), "Here are more columns than in a warp.");
+    Case without_a_column = with_gain(make_case(9, 5));
+    without_a_column.gain[3] = 0;
+    check_slopes_of_gain(
+        without_a_column,
+        "One gain is 0, and so is its column of y. Its gradient is not: it is made "
+        "of x, and not of y / gain.");
     Case one = make_case(3, 5);
     Layer layer(one);
     layer.gain->is_frozen = true;

@@ -134,9 +134,9 @@ void check_share(const std::string& type, int fraction_bits, std::size_t micro_b
     const auto n = static_cast<double>(micro_batches);
     const double measured = static_cast<double>(sum.to_host_now()[0]) / n;
     const double predicted = share_that_arrives(fraction_bits, micro_batches);
-    if (!(std::abs(predicted - measured) <= 0.02 * measured))
+    if (!(std::abs(predicted - measured) <= 1e-6 * measured))
         throw Wrong(type + " has a fraction of " + std::to_string(fraction_bits) + " bits; " +
-                    text("%.0f times 1: you predict that %.4f of the sum arrives, and %.4f did.\n",
+                    text("%.0f times 1: you predict that %.6f of the sum arrives, and %.6f did.\n",
                          n, predicted, measured) +
                     hint);
 }

@@ -183,6 +183,8 @@ void check_share() {
         "333333 and a third: a message has whole bytes, and 333333 of them do not reach it.");
     check_bytes(0.5, 1.5e-9, 666'667, 666'667,
                 "666666 and two thirds: a message has whole bytes, the fewest that reach it.");
+    check_bytes(0.95, 3e-9, 6'333'334, 6'333'334,
+                "6333333 and a third: a message has whole bytes, and 6333334 are enough.");
     check_bytes(0.5, 1e-13, 9'999'999'999, 10'000'000'001,
                 "So many bytes are more than an int holds: compute with double and std::size_t.");
     check_measured_share(0.5);

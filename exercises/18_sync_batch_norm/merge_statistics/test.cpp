@@ -194,6 +194,9 @@ void check_merge() {
     check_merge_of({3, 11}, 0, "The parts are of unequal sizes: a mean weighs by its count.");
     check_merge_of({11, 3}, 0, "The parts are of unequal sizes: a mean weighs by its count.");
     check_merge_of({0, 7, 0, 1}, 0, "Two parts have no value: they change nothing.");
+    check_merge_of({20'000, 1, 20'000}, 0,
+                   "One part has a single value, and the others have many: it moves the mean a "
+                   "little.");
     check_merge_of({0, 0}, 0, "Nobody has a value: count, mean and m2 are 0, and not NaN.");
     check_merge_of({5, 1, 400, 37}, -20, "Any order of merging gives the same.");
     check_merge_of({5, 1, 400, 37}, 1e9, large);

@@ -196,6 +196,7 @@ void check_skew() {
         "the ranks is taken.");
     check_skew_of({{4, 10}, {8, 6}}, 10.0 / 4, "There are two micro-batches on each rank.");
     check_skew_of({{4, 0}, {9, 3}}, 9.0 / 3, "A micro-batch has no token.");
+    check_skew_of({{0, 4}, {2}}, 8.0 / 2, "The first micro-batch of all has no token.");
     check_skew_of({{6, 6, 6}, {6}}, 3,
                   "The ranks have other numbers of micro-batches, and each divides by its own.");
     check_skew_of({{7, 2, 9}, {3, 0}, {11}}, 27.0 / 6, "All of it is at work here.");
