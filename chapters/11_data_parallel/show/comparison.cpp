@@ -125,13 +125,15 @@ void show_comparison(Rank& rank, const Comparison& comparison, int batch,
     table.note(
         "A hash of all parameters. Every rank began with rank 0's, and learned from its own "
         "samples.");
-    // The distance is measured before a step, so this many have been made.
-    const std::string after =
-        " after " + format_count(comparison.drift_alone.steps.back(), "step") + " ";
-    table.note("The replicas' parameters differed by " +
-               format_percent(comparison.drift_alone.distances.back()) + after + "alone, and by " +
-               format_percent(comparison.drift_averaged.distances.back()) + after +
-               "with gradients averaged.");
+    // The distance is measured before a step, so this many have been made. In a run of a few steps
+    // it was measured before the first one only, and says nothing.
+    const int steps = comparison.drift_alone.steps.back();
+    const std::string after = " after " + format_count(steps, "step") + " ";
+    if (steps > 0)
+        table.note("The replicas' parameters differed by " +
+                   format_percent(comparison.drift_alone.distances.back()) + after +
+                   "alone, and by " + format_percent(comparison.drift_averaged.distances.back()) +
+                   after + "with gradients averaged.");
     std::cout << table << "\n";
     const int ranks = rank.world_size();
     std::cout << "The loss of the last steps is " << format_fixed(last_loss(means), 4)
