@@ -163,8 +163,8 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
         std::array<Stream, most_streams> streams;
         launch_rounds(peers, explored, arrays,
                       std::span(streams).first(static_cast<std::size_t>(explored.streams)));
-        // What a kernel reports in an execution is for the explorer alone: a watchdog that finds it
-        // there would end the run, and the other ranks would take their memory with them.
+        // Leaves to the explorer alone what a kernel reports in an execution: a watchdog that finds
+        // it there would end the run, and the other ranks would take their memory with them.
         rank.remove(peers);
         const std::vector<ExploredRank> ranks =
             rank.all_gather(ExploredRank{{streams[0], streams[1]},
