@@ -76,7 +76,7 @@ def draw_network_pictures(measured):
     columns = *map(measured.text, ("row", "shows", "says")), *map(
         measured.numbers, ("probability", "width")), measured.text("pixels")
     rows = list(zip(*columns))
-    figure, grid = plt.subplots(2, 10, figsize=(12.4, 3.7), squeeze=False)
+    figure, grid = plt.subplots(2, 10, figsize=(12.4, 4.1), squeeze=False)
     for kind, line in zip(("first", "mistake"), grid):
         mine = [row for row in rows if row[0] == kind]
         for panel in line:

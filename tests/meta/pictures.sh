@@ -37,6 +37,9 @@ curve 1,0.9,0.7,0.7 2,0.5,0.8,0.8
 printf '%s\n' way,ranks,step_ms,ratio "plain DDP,2,2.15,1" "static_graph,2,1.84,0.76" >bench_cures.csv
 printf '%s\n' part,rank,stream,name,begin_ms,end_ms hangs,0,compute,forward,0,1 "hangs,0,communication,bucket 0,1,900" \
     cured,0,compute,forward,0,1 "cured,0,communication,bucket 0,1,2" "cured,0,communication,used map,2,3" >unused_parameters_timeline.csv
+pixels=$(printf '%08d' 0)
+for row in first mistake; do printf "$row,%d,boot,shirt,0.5,2,$pixels\n" {1..10}; done |
+    cat <(echo row,picture,shows,says,probability,width,pixels) - >network_pictures.csv
 output=$("$plots" - "$root/plots" <<'END' 2>&1
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
@@ -55,6 +58,12 @@ for panel in figure_of("overlap").axes:
 for bar, text in zip(panel.patches, panel.texts):
     assert text.get_text() == f"{bar.get_width():.2f}", f"a bar of {bar.get_width()} says {text.get_text()}"
 assert [bar.get_width() for bar in panel.patches] == [1, 0.76], "the bars are not the ratios"
+pictures = figure_of("network_pictures")
+pictures.tight_layout()
+pictures.canvas.draw()
+above, below = pictures.axes[0], pictures.axes[10]
+says = above.texts[0].get_window_extent().y0 - below.title.get_window_extent().y1
+assert says > 0, f"what a picture of the first row is lies {-says:.0f} pixels on the title below it"
 hangs, cured = figure_of("unused_parameters_timeline").axes
 texts = [[text.get_text() for text in panel.texts] for panel in (hangs, cured)]
 assert "map" in texts[1] and "map" not in texts[0], f"the map's all-reduce is not told: {texts}"
