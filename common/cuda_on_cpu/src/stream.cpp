@@ -1,5 +1,7 @@
 #include "stream.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -23,8 +25,19 @@ using namespace std::chrono_literals;
 // first; longer would take the core from the very thread that is awaited.
 constexpr int spins = 400;
 
+// Returns whether the calling thread is bound to one core, as a rank's host and streams may be. The
+// thread that it waits for then has the same core, and cannot run while this one looks again.
+bool has_one_core() {
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1;
+}
+
 template <class Ready>
 bool spin_until(Ready ready) {
+    if (ready())
+        return true;
+    if (has_one_core())
+        return false;
     for (int i = 0; i < spins; i++) {
         if (ready())
             return true;
@@ -237,6 +250,9 @@ bool Stream::wait_for_work(Ticket done) {
     const Unseen bookkeeping;
     if (spin_until([&] { return enqueued_.load() > done; }))
         return true;
+    // To a host on this core: it enqueues several commands now, and need not wake this thread for
+    // each of them.
+    sched_yield();
     std::unique_lock lock(mutex_);
     worker_sleeps_ = true;
     work_.wait(lock, [&] { return enqueued_.load() > done || ending_; });
