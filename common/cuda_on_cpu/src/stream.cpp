@@ -344,14 +344,15 @@ void Stream::run_kernel_now(const PreparedKernel& kernel, int workers) {
     if (run.settings.races)
         run.watch = watch_launch(run);
     DeviceAccess access;
-    if (kernel.shape.cooperative != has_short_turns_)
-        take_short_turns(has_short_turns_ = kernel.shape.cooperative);
+    choose_turns(kernel.shape.cooperative);
     if (CUDA_ON_CPU_TSAN && run.blocks() > 1)
         run_on_new_threads(run);
     else if (workers > 1)
         block_threads().run(run, *executor_, static_cast<std::uint64_t>(workers));
     else
         executor_->run(run, 0, 1);
+    if (has_short_turns_ && !kernel.shape.cooperative)
+        since_cooperative_ += std::chrono::steady_clock::now() - run.started;
     {
         const Unseen bookkeeping;
         std::lock_guard lock(run_mutex_);
@@ -367,6 +368,17 @@ void Stream::run_kernel_now(const PreparedKernel& kernel, int workers) {
         observer({kernel.shape, run.meetings.load(), run.watch ? run.watch->use() : KernelUse()});
     if (kernel.shape.cooperative)
         end_late(run.settings.late_ms);
+}
+
+// Cooperative kernels, which wait for others, take short turns. A change takes some microseconds,
+// as long as several small kernels. So the usual turns come back after a millisecond of other
+// kernels.
+void Stream::choose_turns(bool is_cooperative) {
+    if (is_cooperative)
+        since_cooperative_ = {};
+    const bool wanted = is_cooperative || (has_short_turns_ && since_cooperative_ < 1ms);
+    if (wanted != has_short_turns_)
+        take_short_turns(has_short_turns_ = wanted);
 }
 
 void Stream::check_time_limit() {

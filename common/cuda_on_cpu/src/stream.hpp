@@ -2,6 +2,7 @@
 // Streams: one OS thread each, which runs what was enqueued in order, while the host goes on.
 // Events: marks in a stream that others wait for.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -113,6 +114,7 @@ class Stream {
     void work();
     void run_command(Slot& slot);
     void run_kernel_now(const PreparedKernel& kernel, int workers);
+    void choose_turns(bool is_cooperative);
     bool wait_for_work(Ticket done);
     void wait_for_room(std::unique_lock<std::mutex>& lock);
     void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);
@@ -133,8 +135,9 @@ class Stream {
 
     std::mutex run_mutex_;
     KernelRun* run_ = nullptr;
-    bool has_short_turns_ = false;  // the worker's: cooperative kernels wait for others
-    std::deque<const PreparedKernel*> cooperative_;  // oldest first
+    bool has_short_turns_ = false;                             // the worker's
+    std::chrono::steady_clock::duration since_cooperative_{};  // that other kernels have run
+    std::deque<const PreparedKernel*> cooperative_;            // oldest first
 
     BlockExecutor* executor_ = nullptr;  // the worker's, while it lives
     std::thread worker_;
