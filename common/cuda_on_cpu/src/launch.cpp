@@ -58,8 +58,10 @@ std::size_t shared_bytes_of(const void* kernel) {
 
 // Refuses the first launch of a kernel that must be loaded for it, while another one may wait.
 cudaError_t check_loaded(const PreparedKernel& kernel) {
+    if (!plays_loading())
+        return cudaSuccess;
     const char* loading = std::getenv("CUDA_MODULE_LOADING");
-    if (!plays_loading() || (loading != nullptr && std::string_view(loading) == "EAGER"))
+    if (loading != nullptr && std::string_view(loading) == "EAGER")
         return cudaSuccess;
     static auto* loaded = new std::set<const void*>;
     static std::mutex mutex;
