@@ -99,6 +99,7 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
         stream->arrivals.clear();
         stream->ends.clear();
         stream->joins = 0;
+        stream->sleeps = 0;
         stream->stores = stream->fenced_stores = 0;
         stream->last_step = -1;
         stream->loads.clear();
@@ -248,6 +249,8 @@ void Execution::stop_before(RunningStream& stream, NextStep next) {
 void Execution::sleep() {
     if (question_)
         return answer(false);
+    if (++running_->sleeps == 2)  // a poll that sleeps twice is one
+        return;
     running_->has_slept = true;
     running_->polled = nullptr;
     pause(*running_);
@@ -481,6 +484,7 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
         return question_->value.value_or(first_value_at(place, bytes));
     }
     stream.polled = is_step && !is_acquire(order) ? place : nullptr;
+    stream.sleeps = 0;
     check(stream, place, bytes, false, true);
     (stream.is_probing ? stream.probe : stream.loads)
         .push_back({place, is_step, stream.view, stream.unfenced});

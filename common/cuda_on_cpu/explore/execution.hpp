@@ -192,6 +192,7 @@ class Execution {
 
         State state = State::ready;
         bool has_slept = false, is_probing = false;
+        int sleeps = 0;  // since it last loaded
         NextStep next;
         View view{}, fenced{}, unfenced{};  // unfenced: seen by loads, until a fence with acquire
         std::vector<Store> buffer;

@@ -277,28 +277,34 @@ class Search {
     bool would_go_on(const Node& load, std::optional<std::uint64_t> value) {
         return execution_.would_go_on(load.process, load.moment, value);
     }
-    // Returns whether it would with what a step has stored.
+    // Returns whether it would with what a step has stored; -1: with what was there at first.
     bool would_go_on_with(const Node& load, int step) {
         if (step < 0)
-            return false;
+            return would_go_on(load, std::nullopt);
         const NextStep& by = path_[static_cast<std::size_t>(step)].step;
         return by.kind == NextStep::Kind::arrival && would_go_on(load, by.value);
     }
+    // Returns whether a load that goes on is a wait: with the value that was there at first it
+    // would poll again, or with 0, where that one is enough.
+    bool is_wait(const Node& load) {
+        return !would_go_on(load, std::nullopt) || !would_go_on(load, 0);
+    }
 
-    // Finds out whether a load that has not polled before ends a wait all the same: with the value
-    // that was there at first it would poll again. If an earlier store could have ended it, too,
-    // the load is to be tried there and not here: the stream knows less of the others there, and
-    // all that is possible when it has loaded here is possible there.
+    // Finds out whether a load that has not polled before ends a wait all the same. If an earlier
+    // store could have ended it, too, or what was there at first, the load is to be tried there and
+    // not here: the stream knows less of the others there, and all that is possible when it has
+    // loaded here is possible there.
     bool could_have_ended_earlier(int number) {
         Node& load = path_[static_cast<std::size_t>(number)];
         if (load.step.kind != NextStep::Kind::load || load.ends_wait ||
-            !would_go_on_with(load, load.loads_from) || would_go_on(load, std::nullopt))
+            !would_go_on_with(load, load.loads_from) || !is_wait(load))
             return false;
         load.ends_wait = true;
         int passed = -1;  // the earliest store that need not have come
-        for (int store = load.loads_from; load.past[process_of(store)] <= store;) {
+        for (int store = load.loads_from; store >= 0 && load.past[process_of(store)] <= store;) {
             const int earlier = path_[static_cast<std::size_t>(store)].loads_from;
-            if (!would_go_on_with(load, earlier) || process_of(earlier) != process_of(store))
+            if (!would_go_on_with(load, earlier) ||
+                (earlier >= 0 && process_of(earlier) != process_of(store)))
                 break;
             passed = store;
             store = earlier;
@@ -330,7 +336,8 @@ class Search {
         const Node& node = path_[static_cast<std::size_t>(load)];
         return node.ends_wait && later.step.kind == NextStep::Kind::arrival &&
                would_go_on_with(node, node.loads_from) &&
-               path_[static_cast<std::size_t>(node.loads_from)].process == later.process &&
+               (node.loads_from < 0 ||
+                path_[static_cast<std::size_t>(node.loads_from)].process == later.process) &&
                would_go_on(node, later.step.value);
     }
 

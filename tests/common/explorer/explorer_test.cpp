@@ -61,9 +61,12 @@ void launch_as_blocks(Explored& explored, const std::vector<SmallProgram>& progr
 }
 
 ExploredOutcomes outcomes_of(const std::vector<SmallProgram>& programs,
+                             const FirstValues& first = {},
                              decltype(launch_as_streams)* launch_as = launch_as_streams) {
     Explored explored;
     ExploredOutcomes result;
+    for (std::size_t place = 0; place < first.size(); place++)
+        explored.memory()->places[place][0] = first[place];
     launch_as(explored, programs);
     explored.options().what_is_wrong = [&] {
         Outcome outcome;
@@ -121,12 +124,15 @@ Exploration explore_message(const Message& message) {
 TEST_CASE("the explorer finds the outcomes that a simple model finds") {
     std::mt19937 random(20260);
     std::size_t outcomes = 0, deadlocks = 0;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 800; i++) {
         std::vector<SmallProgram> programs(2 + random() % 2);
         for (SmallProgram& each : programs)
             each = random_program(random);
-        const ExploredOutcomes found = outcomes_of(programs);
-        const PossibleOutcomes possible = outcomes_by_model(programs);
+        // Half of them begin with flags that are up.
+        const FirstValues first =
+            i % 2 == 0 ? FirstValues{} : FirstValues{static_cast<unsigned int>(i) % 3, 1};
+        const ExploredOutcomes found = outcomes_of(programs, first);
+        const PossibleOutcomes possible = outcomes_by_model(programs, first);
         CAPTURE(i);
         REQUIRE(found.exploration.is_complete);
         REQUIRE((found.exploration.failure == ExploredFailure::deadlock) == possible.has_deadlock);
@@ -147,7 +153,7 @@ TEST_CASE("blocks of a kernel run as streams do") {
         std::vector<SmallProgram> programs(2 + random() % 2);
         for (SmallProgram& each : programs)
             each = random_program(random);
-        const ExploredOutcomes found = outcomes_of(programs, launch_as_blocks);
+        const ExploredOutcomes found = outcomes_of(programs, {}, launch_as_blocks);
         const PossibleOutcomes possible = outcomes_by_model(programs);
         CAPTURE(i);
         REQUIRE((found.exploration.failure == ExploredFailure::deadlock) == possible.has_deadlock);
@@ -279,6 +285,25 @@ TEST_CASE("what several streams post in slices is one execution") {
                                          {wait, 1, 3, memory_order_acquire}});
     REQUIRE(outcomes_of({post(0), post(1), reader}).exploration.executions == 1);
     REQUIRE(outcomes_of({reader, post(0), post(1)}).exploration.executions == 1);
+}
+
+TEST_CASE("a wait that is over at first is one execution with what is posted later") {
+    using enum Instruction::Kind;
+    const auto post = [](int place) {
+        return program({{store, place, 4, memory_order_release},
+                        {store, place, 5, memory_order_release},
+                        {store, place, 6, memory_order_release}});
+    };
+    const SmallProgram reader = program({{wait, 0, 2, memory_order_acquire},
+                                         {wait, 1, 3, memory_order_acquire},
+                                         {wait, 0, 3, memory_order_acquire},
+                                         {wait, 1, 5, memory_order_acquire}});
+    REQUIRE(outcomes_of({post(0), post(1), reader}, {3, 3}).exploration.executions == 1);
+    REQUIRE(outcomes_of({reader, post(0), post(1)}, {3, 3}).exploration.executions == 1);
+    // Not so for a value that it may have passed.
+    const SmallProgram exactly = program({{wait_exactly, 0, 3, memory_order_acquire}});
+    REQUIRE(outcomes_of({exactly, post(0)}, {3}).exploration.failure == ExploredFailure::deadlock);
+    REQUIRE(outcomes_of({post(0), exactly}, {3}).exploration.failure == ExploredFailure::deadlock);
 }
 
 TEST_CASE("fences order relaxed flags") {

@@ -41,10 +41,12 @@ bool may_arrive(const std::vector<PendingStore>& buffer, std::size_t i) {
 
 class Model {
   public:
-    explicit Model(const std::vector<SmallProgram>& programs) : programs_(programs) {
+    Model(const std::vector<SmallProgram>& programs, const FirstValues& first)
+        : programs_(programs) {
         const std::size_t n = programs.size();
         visit({std::vector<int>(n), std::vector<std::vector<PendingStore>>(n), std::vector<int>(n),
-               std::vector<unsigned int>(most_places), Outcome(n * most_instructions)});
+               std::vector<unsigned int>(first.begin(), first.end()),
+               Outcome(n * most_instructions)});
     }
 
     PossibleOutcomes possible;
@@ -129,8 +131,9 @@ class Model {
 
 }  // namespace
 
-PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs) {
-    return Model(programs).possible;
+PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs,
+                                   const FirstValues& first) {
+    return Model(programs, first).possible;
 }
 
 }  // namespace ddp::test

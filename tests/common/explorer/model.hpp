@@ -15,6 +15,9 @@ struct PossibleOutcomes {
     std::set<Outcome> outcomes;
     bool has_deadlock = false;
 };
-PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs);
+// `first`: what the places have at first.
+using FirstValues = std::array<unsigned int, most_places>;
+PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs,
+                                   const FirstValues& first = {});
 
 }  // namespace ddp::test
