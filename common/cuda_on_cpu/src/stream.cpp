@@ -250,9 +250,6 @@ bool Stream::wait_for_work(Ticket done) {
     const Unseen bookkeeping;
     if (spin_until([&] { return enqueued_.load() > done; }))
         return true;
-    // To a host on this core: it enqueues several commands now, and need not wake this thread for
-    // each of them.
-    sched_yield();
     std::unique_lock lock(mutex_);
     worker_sleeps_ = true;
     work_.wait(lock, [&] { return enqueued_.load() > done || ending_; });
