@@ -9,8 +9,6 @@
 namespace ddp {
 namespace {
 
-constexpr float overwritten = -1;
-
 // Copies an array, a few words at a time: the explorer looks at each access.
 __global__ void copy_array_of_case(float* to, const float* from, std::size_t count) {
     copy_bytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
@@ -266,6 +264,8 @@ std::vector<ExploredCase> explored_cases() {
           broadcast_case("chain", 3, "3 slices", chain_of_slices), reduce_scatter_case(2),
           all_gather_case(2)})
         cases.push_back(of_two_blocks(one_block));
+    for (const ExploredCase& fifo : fifo_cases())
+        cases.push_back(fifo);
     for (const FurtherAllReduce& further : further_all_reduces())
         for (const int ranks : {2, 3})
             cases.push_back(further_case(further, ranks));

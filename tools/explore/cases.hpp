@@ -30,7 +30,11 @@ struct ExploredCase {
         expected;
     int blocks = 1;   // of its kernels, where they may have several
     int streams = 1;  // of each rank: the rounds go to one after the other
+    bool has_fifos = false;
 };
+
+// An output holds it before and after a round.
+inline constexpr float overwritten = -1;
 
 // The arrays of one rank, of `count` floats each, in its arena. Every round has its own numbers,
 // which tell rank, round and place, and its own sums.
@@ -44,6 +48,9 @@ struct CaseArrays {
 
 // Returns all cases, and those of the all-reduces that the program brings along.
 std::vector<ExploredCase> explored_cases();
+
+// Returns those of fifo_cases.cu, which are among them.
+std::vector<ExploredCase> fifo_cases();
 
 // Launches all rounds of this rank.
 void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays,

@@ -40,9 +40,13 @@ bool is_wait_or_raise(const std::string& name) {
     return own.starts_with("wait_") || own.starts_with("raise_");
 }
 
-// Tells whether a line belongs to the protocol: and not to the system, the runtime or a wait.
-bool is_of_protocol(const std::string& line) {
-    for (const char* other : {"/usr/", "/cuda_on_cpu/", "/common/gpu/", "wait.cuh", "??"})
+// Tells whether a line belongs to the protocol: and not to the system, the runtime or a wait that
+// polls.
+bool is_of_protocol(const std::string& line, const std::string& function) {
+    if (function == "wait_at")  // of a FIFO
+        return false;
+    for (const char* other :
+         {"/usr/", "/cuda_on_cpu/", "/common/gpu/", "wait.cuh", "host_flag.hpp", "??"})
         if (line.find(other) != std::string::npos)
             return false;
     return true;
@@ -58,10 +62,11 @@ const CodePlace& CodePlaces::at(std::span<const void* const> calls) {
         return place;
     for (auto call = calls.rbegin(); call != calls.rend(); ++call)
         for (const Line& line : lines_of(*call)) {
-            if (!is_of_protocol(line.line))
+            const std::string name = short_name(line.function);
+            if (!is_of_protocol(line.line, name))
                 continue;
             place.lines += file_name(line.line) + " ";
-            place.name = short_name(line.function);
+            place.name = name;
             if (!is_wait_or_raise(place.name) && place.name.find("operator") == std::string::npos)
                 return place;
         }

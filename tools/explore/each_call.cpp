@@ -75,6 +75,16 @@ const std::vector<Reason>& reasons() {
          {"serve_children", "broadcast_kernel", "Neighbour::ack"},
          "A one-shot follows, and hears of all ranks before it overwrites what the broadcast has "
          "read. Where nothing follows, the release is found: reduce+broadcast."},
+        {{"FIFO"},
+         FlagKind::acknowledgement,
+         {"send_by_fifo"},
+         "The array has been read when its last slice is in a slot, and who fills a slot waits for "
+         "it. This wait, at the end, is for those who ask whether the receiver has all of it."},
+        {{"FIFO"},
+         FlagKind::call,
+         {"grant", "can_begin"},
+         "What is asked for is a number, and no data is behind it. Slots that nobody has asked for "
+         "do no harm either: the proxy is spared to wait for bytes that may never come."},
     };
     return all;
 }

@@ -7,6 +7,7 @@
 #include <cuda_on_cpu/settings.hpp>
 
 #include "05_ranks/world.hpp"
+#include "tools/explore/fifo_cases.hpp"
 #include "tools/explore/timeline.hpp"
 
 namespace ddp {
@@ -25,6 +26,7 @@ struct ExploredRank {
     std::size_t arena_bytes;
     DeviceErrorReport* error_report;
     float *numbers, *results, *input, *output;
+    Fifo* fifo;
 };
 
 NamedArena arena_of(const ExploredCase& explored, int rank, const ExploredRank& of) {
@@ -37,6 +39,10 @@ NamedArena arena_of(const ExploredCase& explored, int rank, const ExploredRank& 
     NamedArena arena{rank, {of.arena, of.arena_bytes}, {}};
     arena.arrays = {array("numbers", of.numbers, all), array("result", of.results, all),
                     array("input", of.input, of_streams), array("output", of.output, of_streams)};
+    if (of.fifo != nullptr) {
+        arena.fifo = of.fifo;
+        arena.arrays.push_back({"slot", std::as_bytes(std::span(of.fifo->slots)), slot_bytes});
+    }
     const auto arrays_end = arena.bytes.begin() + sizeof(ControlBlock);
     arena.arrays.push_back(
         {"staging area", std::span<const std::byte>(arrays_end, arena.bytes.end())});
@@ -158,7 +164,7 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
     World world(options);
     ExploredResult result;
     const auto work = [&](Rank& rank) {
-        Peers peers(rank, 64 << 10);
+        Peers peers(rank, (64 << 10) + (explored.has_fifos ? sizeof(Fifo) : 0));
         CaseArrays arrays(peers, explored);
         std::array<Stream, most_streams> streams;
         launch_rounds(peers, explored, arrays,
@@ -166,15 +172,16 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
         // Leaves to the explorer alone what a kernel reports in an execution: a watchdog that finds
         // it there would end the run, and the other ranks would take their memory with them.
         rank.remove(peers);
-        const std::vector<ExploredRank> ranks =
-            rank.all_gather(ExploredRank{{streams[0], streams[1]},
-                                         peers.arena()->data(),
-                                         peers.arena()->bytes(),
-                                         peers.view().error_report,
-                                         arrays.numbers.data(),
-                                         arrays.results.data(),
-                                         arrays.input.data(),
-                                         arrays.output.data()});
+        const std::vector<ExploredRank> ranks = rank.all_gather(
+            ExploredRank{{streams[0], streams[1]},
+                         peers.arena()->data(),
+                         peers.arena()->bytes(),
+                         peers.view().error_report,
+                         arrays.numbers.data(),
+                         arrays.results.data(),
+                         arrays.input.data(),
+                         arrays.output.data(),
+                         explored.has_fifos ? peers.extension<CaseFifo>().fifo.data() : nullptr});
         if (rank.rank() == 0)
             result = explore_ranks(explored, ranks, mistake, most_seconds, flag_places);
         rank.barrier();

@@ -1,5 +1,5 @@
 // `./book explore all_reduce`: every order at once. Explores the protocols of 06_messages to
-// 09_all_reduce, as they are and with one thing taken away.
+// 10_nodes, as they are and with one thing taken away.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     Settings mine;
     std::vector<std::string> algorithms{"all"}, parts{"nothing", "all", "each"};
     for (const ExploredCase& explored : explored_cases())
-        if (explored.algorithm != algorithms.back())
+        if (std::ranges::count(algorithms, explored.algorithm) == 0)
             algorithms.push_back(explored.algorithm);
     for (const Mistake& mistake : all_mistakes())
         parts.push_back(name_of(mistake));

@@ -59,6 +59,21 @@ Part part_of(const ControlBlock& control, const std::byte* address) {
     return {"record"};
 }
 
+Part part_of(const FifoHead& fifo, const std::byte* address) {
+    if (is_at(fifo.filled.value, address))
+        return {"FIFO.filled", FlagKind::post};
+    if (is_at(fifo.emptied.value, address))
+        return {"FIFO.emptied", FlagKind::acknowledgement};
+    if (is_at(fifo.wanted.value, address))
+        return {"FIFO.wanted", FlagKind::call};
+    return {"FIFO.record"};
+}
+
+bool has_fifo_at(const NamedArena& arena, const std::byte* address) {
+    const auto* fifo = reinterpret_cast<const std::byte*>(arena.fifo);
+    return fifo != nullptr && address >= fifo && address < fifo + sizeof(FifoHead);
+}
+
 const ControlBlock& control_of(const NamedArena& arena) {
     return *reinterpret_cast<const ControlBlock*>(arena.bytes.data());
 }
@@ -75,6 +90,8 @@ std::string Places::name_of(const std::byte* address, std::size_t bytes) const {
     if (arena == nullptr)
         return "the error report";
     const std::string owner = "rank " + std::to_string(arena->rank) + "'s ";
+    if (has_fifo_at(*arena, address))
+        return owner + part_of(*arena->fifo, address).name;
     for (const NamedArray& array : arena->arrays)
         if (address >= array.bytes.data() && address < array.bytes.data() + array.bytes.size()) {
             const std::size_t begin = static_cast<std::size_t>(address - array.bytes.data());
@@ -104,6 +121,8 @@ std::optional<FlagKind> Places::flag_at(const std::byte* address) const {
     const NamedArena* arena = arena_of(address);
     if (arena == nullptr)
         return std::nullopt;
+    if (has_fifo_at(*arena, address))
+        return part_of(*arena->fifo, address).flag;
     const bool is_in_control = address < arena->bytes.data() + sizeof(ControlBlock);
     return is_in_control ? part_of(control_of(*arena), address).flag : std::nullopt;
 }

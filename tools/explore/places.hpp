@@ -9,11 +9,13 @@
 
 #include <cuda_on_cpu/explore.hpp>
 
+#include "10_nodes/network/fifo.hpp"
+
 namespace ddp {
 
 // The message of a flag.
 enum class FlagKind {
-    call,            // a rank has begun a collective
+    call,            // a rank has begun a collective, or wants the slots of a FIFO
     post,            // data is ready
     acknowledgement  // data was read
 };
@@ -31,6 +33,7 @@ struct NamedArena {
     int rank = 0;
     std::span<std::byte> bytes;
     std::vector<NamedArray> arrays;
+    const FifoHead* fifo = nullptr;
 };
 
 class Places {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "06_messages/support/host_flag.hpp"
+#include "10_nodes/network/proxy_side.hpp"
 #include "common/gpu/thread_name.hpp"
 #include "common/report/bench.hpp"
 
@@ -91,10 +91,7 @@ bool NetworkProxy::move_all() {
     bool has_moved = false;
     for (ProxyChannel& channel : channels_) {
         Fifo& fifo = channel.fifo[0];
-        const std::uint64_t limit =
-            channel.is_to ? read_flag(fifo.filled)
-                          : std::min(read_flag(fifo.wanted), read_flag(fifo.emptied) + fifo_slots);
-        for (; channel.begun < limit; channel.begun++, has_moved = true)
+        for (; can_begin(fifo, channel.is_to, channel.begun); channel.begun++, has_moved = true)
             channel.wire->begin(
                 fifo.slot(channel.begun),
                 channel.is_to ? fifo.bytes[channel.begun % fifo_slots] : slot_bytes);
@@ -103,7 +100,7 @@ bool NetworkProxy::move_all() {
         const std::uint64_t done = channel.wire->done();
         if (done == channel.done)
             continue;
-        write_flag(channel.is_to ? fifo.emptied : fifo.filled, done);
+        say_done(fifo, channel.is_to, done);
         channel.done = done;
         has_moved = true;
     }

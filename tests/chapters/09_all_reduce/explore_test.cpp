@@ -1,4 +1,4 @@
-// The protocols of 06_messages to 09_all_reduce hold in every order; and each of them fails without
+// The protocols of 06_messages to 10_nodes hold in every order; and each of them fails without
 // a release, an acquire or a wait that it needs.
 #include "tools/explore/each_call.hpp"
 
@@ -16,14 +16,16 @@ constexpr double seconds = 30;
 
 // Returns whether a protocol needs its flags. A server's workers, the leaves of a tree and the root
 // of a broadcast have their data when they begin, so the call itself has posted it. With two ranks
-// nobody else posts in a chain, nor with up to three in a tree.
+// nobody else posts in a chain, nor with up to three in a tree. The call of a FIFO asks for slots,
+// which do no harm where nobody has asked for them.
 bool is_needed(const ExploredCase& explored, const Mistake& mistake) {
     const std::string& name = explored.algorithm;
     const bool has_posts_to_spare = name == "server" || name == "linear" || name == "all at once" ||
                                     name == "one-shot+linear" ||
                                     (name == "chain" && explored.ranks == 2) ||
                                     (name == "reduce+broadcast" && explored.ranks < 4);
-    return mistake.flag != FlagKind::post || !has_posts_to_spare;
+    return !(mistake.flag == FlagKind::post && has_posts_to_spare) &&
+           !(mistake.flag == FlagKind::call && name == "FIFO");
 }
 
 }  // namespace
@@ -50,7 +52,7 @@ TEST_CASE("with one thing taken away each protocol fails") {
             REQUIRE(result.timeline.empty() != must_fail);
             failures += must_fail;
         }
-    REQUIRE(failures == 264);
+    REQUIRE(failures == 276);
 }
 
 // A rank overwrites the call of two collectives ago, which another may still be reading.
@@ -118,8 +120,8 @@ TEST_CASE("without a call a protocol fails, or a reason says why not", "[.][each
         needless++;
     }
     CHECK(given.size() == reasons().size());  // none is left over
-    CHECK(found == 137);
-    CHECK(needless == 65);
+    CHECK(found == 154);
+    CHECK(needless == 70);
 }
 
 TEST_CASE("a timeline names the ranks' arrays and flags") {
