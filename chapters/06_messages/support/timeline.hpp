@@ -21,7 +21,7 @@ struct StreamSpan {
 };
 
 // Records the spans of one stream, which must outlive this object. The events of spans that were
-// read record the next ones: to make and destroy one takes a host the time of a launch.
+// read record the next ones, so that a step creates none.
 class StreamTrack {
   public:
     StreamTrack(std::string name, Stream& stream) : name_(std::move(name)), stream_(stream) {}
