@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 #include "exercises/message_plan.hpp"
 
 namespace ddp::test {

@@ -10,7 +10,7 @@
 
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/timed_training.hpp"
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp {
 

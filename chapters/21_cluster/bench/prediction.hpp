@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "14_buckets/bucket_plan.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp {
 

@@ -5,7 +5,7 @@
 
 #include "10_nodes/placement.hpp"
 #include "21_cluster/bench/group_training.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 
 namespace ddp {
 namespace {

@@ -12,7 +12,7 @@
 #include "05_ranks/world.hpp"
 #include "10_nodes/communicator/node_order.hpp"
 #include "21_cluster/bench/links.hpp"
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp {
 

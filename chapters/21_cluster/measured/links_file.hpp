@@ -2,7 +2,7 @@
 // A file of measured links, which the simulator reads in the place of alpha and beta.
 #include <filesystem>
 
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 
 namespace ddp {
 

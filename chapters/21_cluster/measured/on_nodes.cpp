@@ -1,5 +1,5 @@
 #include "21_cluster/measured/comparison.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {

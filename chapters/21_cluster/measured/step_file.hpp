@@ -2,7 +2,7 @@
 // A recorded step of 15_overlap, which the simulator takes for the compute of its ranks.
 #include <filesystem>
 
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp {
 

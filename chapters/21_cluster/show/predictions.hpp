@@ -4,7 +4,7 @@
 
 #include "21_cluster/measured/comparison.hpp"
 #include "21_cluster/measured/step_file.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {

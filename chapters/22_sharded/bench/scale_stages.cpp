@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "21_cluster/simulator/sharded.hpp"
+#include "21_cluster/simulated_sharded.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 

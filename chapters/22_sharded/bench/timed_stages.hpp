@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
-#include "21_cluster/simulator/sharded.hpp"
+#include "21_cluster/simulated_sharded.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {

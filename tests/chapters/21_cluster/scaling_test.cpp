@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "21_cluster/bench/scaling.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"

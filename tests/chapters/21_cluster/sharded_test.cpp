@@ -1,7 +1,7 @@
 // A sharded step: the halves of an all-reduce, each stage by hand, and when stage 3 costs nothing.
 #include <stdexcept>
 
-#include "21_cluster/simulator/sharded.hpp"
+#include "21_cluster/simulated_sharded.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {

@@ -5,7 +5,7 @@
 
 #include "09_all_reduce/cost.hpp"
 #include "21_cluster/measured/comparison.hpp"
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {

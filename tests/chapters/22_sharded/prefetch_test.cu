@@ -6,7 +6,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/optimizers.hpp"
-#include "21_cluster/simulator/sharded.hpp"
+#include "21_cluster/simulated_sharded.hpp"
 #include "22_sharded/bill.hpp"
 #include "22_sharded/sharded.hpp"
 #include "common/gpu/clock.hpp"

@@ -10,7 +10,7 @@
 //
 //     T ── save ── T ── save ── T  ✗ ── restart ── T ── save ──
 //     counts       counts      lost
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 //
 // In stage 3 a gather waits until a block is released: the one that was computed before the block
 // which computes now. The last two are still there when backward begins.
-#include "21_cluster/simulator/sharded.hpp"
+#include "21_cluster/simulated_sharded.hpp"
 
 #include <algorithm>
 #include <stdexcept>

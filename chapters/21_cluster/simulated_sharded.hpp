@@ -11,8 +11,8 @@
 // An all-reduce is a reduce-scatter and an all-gather, so stages 0 to 2 send the same bytes.
 #include <vector>
 
-#include "21_cluster/simulator/all_reduce.hpp"
-#include "21_cluster/simulator/training.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
+#include "21_cluster/simulated_training.hpp"
 
 namespace ddp::simulator {
 

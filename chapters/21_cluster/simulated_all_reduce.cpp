@@ -15,7 +15,7 @@
 //
 // First come the schedules, which only say who sends what to whom; then Network, which knows when a
 // port is free; and last simulated_s, which sends the messages in the order of time.
-#include "21_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulated_all_reduce.hpp"
 
 #include <initializer_list>
 
