@@ -18,8 +18,8 @@
 //
 //     replica.forward([&] { return model.forward(tape, source, target); })
 //
-// Operations on Variables are in 01_sgd/operations.hpp, 03_network/layers/,
-// 03_network/cross_entropy.hpp and 20_transformer/.
+// Operations on Variables are in 01_sgd/operations.hpp, 03_network/layers/ (concat, slice and mean:
+// layers/dimensions.hpp), 03_network/cross_entropy.hpp and 20_transformer/.
 #include <functional>
 #include <optional>
 #include <string>
