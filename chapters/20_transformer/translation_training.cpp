@@ -44,6 +44,7 @@ class TranslationTraining {
           plan_(plan),
           hooks_(hooks),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
+          slots_(make_run_scoped<TokenSlots>(rank, device_, most_tokens())),
           masks_(plan.seed),
           model_(make_model()),
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),
@@ -99,6 +100,12 @@ class TranslationTraining {
     std::size_t arena_bytes() const {
         return ddp_arena_bytes(*model_) + resume_arena_bytes() +
                (plan_.compresses ? compressed_arena_bytes(*model_) : 0);
+    }
+
+    std::size_t most_tokens() const {
+        const int ranks = rank_.world_size();
+        return std::max(most_tokens_of_share(data_.train, plan_.batch, ranks),
+                        most_tokens_of_share(data_.valid, plan_.batch, ranks));
     }
 
     // Computes a share of each size that will come, and forgets its gradients. A GPU loads a kernel
@@ -189,7 +196,7 @@ class TranslationTraining {
                       .samples = share.sentences,
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
-        const DeviceBatch tokens = to_device(device_, share);
+        const DeviceBatch tokens = slots_.to_device(share);
         const Variable scores =
             ddp_.forward([&] { return model_->forward(tape_, tokens.source, tokens.target_in); });
         const Variable loss = token_loss(scores, tokens.target_out, plan_.smoothing, divisor);
@@ -209,7 +216,7 @@ class TranslationTraining {
         for (int i = 0; i < batches.batches(); i++) {
             rank_.check();
             const TokenBatch share = batches.batch(i, rank_.rank(), rank_.world_size());
-            const DeviceBatch tokens = to_device(device_, share);
+            const DeviceBatch tokens = slots_.to_device(share);
             const Variable scores = model_->forward(tape_, tokens.source, tokens.target_in);
             mine.loss += token_loss(scores, tokens.target_out, 0.0, 1.0).value().to_host()[0];
             mine.tokens += share.target_tokens;
@@ -255,6 +262,7 @@ class TranslationTraining {
     const TranslationPlan& plan_;
     const TranslationHooks& hooks_;
     Device& device_;
+    TokenSlots& slots_;
     DropoutMasks masks_;
     const std::unique_ptr<Transformer> model_;
     const std::unique_ptr<Communicator> communicator_;

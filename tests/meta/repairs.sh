@@ -124,6 +124,7 @@ runtime=common/cuda_on_cpu/src
 red D "a stream stands behind others of its queue" $runtime/launch_queue.cpp 's/handed_over_ \+ 1 < place/false/' holds test_strict strict
 red D "a kernel that runs keeps no queue" $runtime/stream.cpp 's/^( *)if \(queue_\)$/\1if (false)/' holds test_strict strict
 red D "cudaFree keeps other threads out" $runtime/copy.cpp '/freeing waits/I,$!s/^    wait_inside_driver\(\);/    ;/' holds test_strict strict
+red D "a copy from pageable memory waits for its stream" $runtime/copy.cpp 's/^        wait_before_staging.*/        ;/' holds test_strict strict
 red D "cuBLAS keeps other threads out" $runtime/cublas.cpp 's/^    wait_inside_driver\(\);/    ;/' holds test_strict strict
 red D "a new stream keeps other threads out" $runtime/runtime.cpp 's/^    wait_inside_driver\(Beside.*/    ;/' holds test_strict strict
 red D "ordinary blocks hold multiprocessors" $runtime/stream.cpp 's/HeldMultiprocessors::for_some\(most\)/HeldMultiprocessors::for_some(0)/' \
@@ -184,6 +185,10 @@ red S6 "ranks of one process sleep" chapters/05_ranks/rank.cpp 's/cudaDeviceSche
     holds test_world world
 red G "events of spans that were read record the next ones" chapters/06_messages/support/timeline.cpp \
     's/if \(spare_.empty\(\)\)/if (true)/' holds test_stages stages
+red G "a training's tokens are copied from pinned memory" chapters/20_transformer/translation_training.cpp \
+    's/slots_.to_device\(share\)/to_device(device_, share)/' holds test_translation translation
+red G "a slot is not written before its copy is done" chapters/20_transformer/layers/tokens.cu \
+    's/^    slot.copied.synchronize\(\);//' holds test_transformer_layers transformer_layers
 
 # ---- What only the compiler for a GPU shows
 

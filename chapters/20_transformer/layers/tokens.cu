@@ -1,5 +1,8 @@
 #include "20_transformer/layers/tokens.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "20_transformer/words/tokenizer.hpp"
 #include "common/gpu/gpu.hpp"
 
@@ -23,6 +26,37 @@ DeviceBatch to_device(Device& device, const TokenBatch& batch) {
     DeviceBatch tokens{{device, rows, batch.source}, {device, rows, batch.target_in}, {}};
     if (!batch.target_out.empty())
         tokens.target_out = Labels(device, {batch.sentences * batch.length}, batch.target_out);
+    return tokens;
+}
+
+TokenSlots::TokenSlots(Device& device, std::size_t most_tokens) : device_(device) {
+    for (Slot& slot : slots_)
+        slot.host = PinnedBuffer<int>(3 * most_tokens);
+}
+
+DeviceBatch TokenSlots::to_device(const TokenBatch& batch) {
+    Slot& slot = slots_[next_++ % slots_.size()];
+    const std::size_t places = batch.source.size();
+    const std::size_t all = places + batch.target_in.size() + batch.target_out.size();
+    if (all > slot.host.size())
+        throw std::invalid_argument("a batch of " + std::to_string(all) +
+                                    " tokens does not fit into a slot for " +
+                                    std::to_string(slot.host.size()));
+    // 1. Wait until the slot's last copy is done, and lay the three arrays side by side.
+    slot.copied.synchronize();
+    int* place = slot.host.data();
+    for (const std::vector<int>* tokens : {&batch.source, &batch.target_in, &batch.target_out})
+        place = std::ranges::copy(*tokens, place).out;
+    // 2. Enqueue one copy for all of them, and mark its end.
+    const Tokens copy(device_, {static_cast<int>(all)});
+    DDP_CHECK(cudaMemcpyAsync(copy.data(), slot.host.data(), copy.bytes(), cudaMemcpyHostToDevice,
+                              device_.stream()));
+    slot.copied.record(device_.stream());
+    // 3. Each tensor is a view of a third.
+    const Shape rows{batch.sentences, batch.length};
+    DeviceBatch tokens{copy.view(0, rows), copy.view(places, rows), {}};
+    if (!batch.target_out.empty())
+        tokens.target_out = copy.view(2 * places, {batch.sentences * batch.length});
     return tokens;
 }
 

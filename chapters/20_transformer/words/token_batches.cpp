@@ -133,4 +133,15 @@ double BatchPlan::padding_share(int world_size) const {
     return static_cast<double>(padding) / static_cast<double>(places);
 }
 
+std::size_t most_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
+                                 int world_size) {
+    const BatchPlan plan(pairs, global_batch, 0, 0);  // every epoch has batches of these sizes
+    int sentences = 0, longest = 0;
+    for (int i = 0; i < plan.batches(); i++)
+        sentences = std::max(sentences, (plan.sentences_in(i) + world_size - 1) / world_size);
+    for (const TokenPair& pair : pairs)
+        longest = std::max(longest, row_length(pair));
+    return static_cast<std::size_t>(sentences) * static_cast<std::size_t>(longest);
+}
+
 }  // namespace ddp

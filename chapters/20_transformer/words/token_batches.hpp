@@ -70,4 +70,9 @@ class BatchPlan {
     std::vector<Range> ranges_;
 };
 
+// Returns the most places, sentences x length, that a rank's share of a global batch can have in
+// any epoch of such plans.
+std::size_t most_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
+                                 int world_size);
+
 }  // namespace ddp

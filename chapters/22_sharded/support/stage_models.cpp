@@ -86,7 +86,8 @@ class Reversing final : public StageModel {
 
     void prepare(Rank& rank, Device& device, const LabelledImages&) override {
         rank_ = &rank;
-        device_ = &device;
+        slots_ = &make_run_scoped<TokenSlots>(rank, device,
+                                              static_cast<std::size_t>(batch_) * sentence_length);
     }
     Variable loss(Tape& tape, TrainingState& state) override {
         const auto number = static_cast<std::uint64_t>(state.step);
@@ -94,7 +95,7 @@ class Reversing final : public StageModel {
                       .samples = batch_,
                       .first = rank_->rank(),
                       .stride = rank_->world_size()});
-        batch_now_ = to_device(*device_, sentences(number));
+        batch_now_ = slots_->to_device(sentences(number));
         const Variable scores = model_.forward(tape, batch_now_.source, batch_now_.target_in);
         return token_loss(scores, batch_now_.target_out, 0.0, batch_ * sentence_length);
     }
@@ -131,7 +132,7 @@ class Reversing final : public StageModel {
     Random random_;
     Transformer model_;
     Rank* rank_ = nullptr;
-    Device* device_ = nullptr;
+    TokenSlots* slots_ = nullptr;
     DeviceBatch batch_now_;
 };
 

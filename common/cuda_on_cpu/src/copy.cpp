@@ -1,9 +1,11 @@
 // cudaMalloc and its kin, cudaMemcpy, cudaMemset: every range is checked against the allocation
 // that it claims to lie in before anything is enqueued.
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "cuda_on_cpu/observe.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "memory.hpp"
 #include "protection.hpp"
@@ -26,7 +28,7 @@ struct Copy final : Command {
 };
 
 // A copy from memory that is not pinned, in strict mode. It has staged what it copies: the call
-// need not wait, and the device comes to it late.
+// need not wait for the device, which comes to it late.
 struct StagedCopy final : Command {
     StagedCopy(void* destination, const void* source, std::size_t bytes)
         : destination(destination),
@@ -134,6 +136,16 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
     return release(pointer, kind, call, where);
 }
 
+// Plays a driver that stages the bytes only when the stream has done what it has to do, and keeps
+// all other threads out until then ("the driver may synchronize with the stream and stage the copy
+// into pinned memory": CUDA Runtime API, "API synchronization behavior").
+void wait_before_staging(Stream& stream) {
+    const DriverLock driver;
+    stream.synchronize(stream.last_ticket());
+}
+
+std::atomic<std::uint64_t> uploads{0};
+
 struct PlacedCopy {
     std::shared_ptr<Stream> stream;
     Stream::Ticket ticket = 0;
@@ -157,7 +169,12 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
     const void* from = runtime_address(const_cast<void*>(source));
     placed->is_from_pageable = !find_allocation(source);
     placed->is_to_pageable = !find_allocation(destination);
-    const bool is_staged = is_strict() && placed->is_from_pageable && !placed->is_to_pageable;
+    const bool is_upload = placed->is_from_pageable && !placed->is_to_pageable;
+    const bool is_staged = is_strict() && is_upload;
+    if (is_upload)
+        uploads++;
+    if (is_staged)
+        wait_before_staging(*placed->stream);
     placed->ticket = placed->stream->enqueue([&](void* memory) -> Command* {
         if (is_staged)
             return new (memory) StagedCopy(to, from, bytes);
@@ -197,6 +214,10 @@ cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& 
             " is in flight: on a GPU the call may wait for the kernel, and the kernel "
             "for a peer that never comes; " +
             advice);
+}
+
+std::uint64_t pageable_uploads() {
+    return uploads.load();
 }
 
 bool plays_loading() {

@@ -3,6 +3,7 @@
 #include "20_transformer/bench/uneven_tokens.hpp"
 #include "20_transformer/translation_training.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
 
@@ -10,6 +11,9 @@
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
 #include "20_transformer/words/numerals.hpp"
 #include "common/report/options.hpp"
+#if !defined(DDP_CUDA)
+#include "cuda_on_cpu/observe.hpp"
+#endif
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -113,6 +117,30 @@ TEST_CASE("translation: one to eight ranks learn the same, with dropout and unev
             REQUIRE(together.losses[i] == Approx(alone.losses[i]).epsilon(1e-4));
     }
 }
+
+#if !defined(DDP_CUDA)  // a GPU's driver does not count them
+TEST_CASE("translation: no step copies from memory that is not pinned") {
+    TranslationPlan plan = small_plan();
+    plan.report_every = 1;
+    const auto uploads_in_steps = [&](int ranks) {
+        World world(thread_options(ranks));
+        const TranslationData data = encode_corpus(world, numeral_corpus(101, 15, 5, 1), plan);
+        std::atomic<std::uint64_t> first = 0, last = 0;
+        world.run([&](Rank& rank) {
+            train_translation(rank, data, plan,
+                              {.on_step =
+                                   [&](const StepReport& report) {
+                                       (report.step == 1 ? first : last) =
+                                           cuda_on_cpu::pageable_uploads();
+                                   }},
+                              {});
+        });
+        return last - first;
+    };
+    REQUIRE(uploads_in_steps(1) == 0);
+    REQUIRE(uploads_in_steps(2) == 0);
+}
+#endif
 
 TEST_CASE("translation: divided by its own tokens, a rank's loss is another one") {
     TranslationPlan wrong = small_plan();

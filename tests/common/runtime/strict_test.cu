@@ -112,6 +112,25 @@ TEST_CASE("a copy to memory that is not pinned keeps other launches out while it
     REQUIRE(host == 3);
 }
 
+TEST_CASE(
+    "a copy from memory that is not pinned waits for its stream, and one from pinned does not") {
+    Buffer<int> data(std::vector<int>{3});
+    const int pageable = 4;
+    PinnedBuffer<int> pinned(1);
+    pinned[0] = 5;
+    const auto copy_from = [&](const int* from) {
+        return longest_launch_beside([&, from](Stream& waiting) {
+            DDP_CHECK(
+                cudaMemcpyAsync(data.data(), from, sizeof(int), cudaMemcpyHostToDevice, waiting));
+            waiting.synchronize();
+        });
+    };
+    REQUIRE(copy_from(&pageable) > long_s);
+    REQUIRE(data.to_host_now()[0] == 4);
+    REQUIRE(copy_from(pinned.data()) < 0.2);
+    REQUIRE(data.to_host_now()[0] == 5);
+}
+
 TEST_CASE("a full launch queue keeps other launches out") {
     Buffer<int> numbers(std::vector<int>{1, 2});
     REQUIRE(longest_launch_beside([&](Stream& waiting) {

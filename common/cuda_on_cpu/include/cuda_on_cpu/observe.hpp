@@ -42,6 +42,10 @@ struct FinishedKernel {
 // waits for the stream goes on. nullptr: nobody observes.
 void observe_kernels(void (*observer)(const FinishedKernel&));
 
+// Returns how many copies to the device there have been from memory that is not pinned: each may
+// have made the host wait for its stream.
+std::uint64_t pageable_uploads();
+
 // Counts the use of these arrays in each kernel that begins from now on.
 void observe_arrays(std::vector<ObservedArray> arrays);
 

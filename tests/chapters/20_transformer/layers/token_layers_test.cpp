@@ -1,6 +1,9 @@
 // Embedding, layer normalisation and the loss: finite differences, and their edges.
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "03_network/cross_entropy.hpp"
 #include "20_transformer/layer_norm.hpp"
@@ -25,6 +28,35 @@ std::shared_ptr<Parameter> table_of(Device& device, int rows, int width, float r
 Labels labels_of(Device& device, const std::vector<int>& labels) {
     return Labels(device, {static_cast<int>(labels.size())}, labels);
 }
+
+// Holds back what is enqueued on a stream after it, until open() or for three seconds.
+class Gate {
+  public:
+    explicit Gate(Stream& stream) : stream_(stream) {
+        DDP_CHECK(cudaLaunchHostFunc(stream, wait, this));
+    }
+    ~Gate() {
+        open();
+        stream_.synchronize();
+    }
+    // Lets the stream go on. Returns false if it has done so before.
+    bool open() {
+        is_open_ = true;
+        return !has_given_up_;
+    }
+
+  private:
+    static void wait(void* gate) {
+        auto& self = *static_cast<Gate*>(gate);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+        while (!self.is_open_ && !self.has_given_up_) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            self.has_given_up_ = std::chrono::steady_clock::now() > end;
+        }
+    }
+    Stream& stream_;
+    std::atomic<bool> is_open_ = false, has_given_up_ = false;
+};
 
 }  // namespace
 
@@ -124,6 +156,59 @@ TEST_CASE("tokens: a batch on the device, and how long its sentences are without
     REQUIRE(batch.target_out.is_empty());
     REQUIRE(lengths_without_padding(batch.source).to_host() == std::vector<int>{3, 3});
     REQUIRE(lengths_without_padding(batch.target_in).to_host() == std::vector<int>{4, 0});
+}
+
+TEST_CASE("tokens: the host goes on while two batches wait in pinned memory, and each arrives") {
+    Device device;
+    TokenSlots slots(device, 6);
+    const auto batch_from = [](int first, int sentences, int length) {
+        TokenBatch batch{.sentences = sentences, .length = length};
+        for (std::vector<int>* tokens : {&batch.source, &batch.target_in, &batch.target_out})
+            for (int i = 0; i < sentences * length; i++)
+                tokens->push_back(first++);
+        return batch;
+    };
+    std::vector<DeviceBatch> arrived;
+    Gate gate(device.stream());
+    arrived.push_back(slots.to_device(batch_from(100, 2, 3)));
+    arrived.push_back(slots.to_device(batch_from(200, 1, 5)));
+    REQUIRE(gate.open());
+    for (int i = 3; i < 7; i++)  // each slot is written again
+        arrived.push_back(slots.to_device(batch_from(100 * i, 3, 2)));
+    for (int i = 0; i < 6; i++) {
+        const TokenBatch right = i == 1 ? batch_from(200, 1, 5)
+                                        : batch_from(100 * (i + 1), i == 0 ? 2 : 3, i == 0 ? 3 : 2);
+        const DeviceBatch& batch = arrived[static_cast<std::size_t>(i)];
+        REQUIRE(batch.source.shape() == Shape{right.sentences, right.length});
+        REQUIRE(batch.target_out.shape() == Shape{right.sentences * right.length});
+        REQUIRE(batch.source.to_host() == right.source);
+        REQUIRE(batch.target_in.to_host() == right.target_in);
+        REQUIRE(batch.target_out.to_host() == right.target_out);
+    }
+}
+
+TEST_CASE("tokens: a slot is written again only when its copy is done") {
+    Device device;
+    TokenSlots slots(device, 1);
+    const auto one = [](int token) {
+        return TokenBatch{.sentences = 1, .length = 1, .source = {token}, .target_in = {token}};
+    };
+    Gate gate(device.stream());
+    const DeviceBatch first = slots.to_device(one(7)), second = slots.to_device(one(8));
+    REQUIRE(first.target_out.is_empty());
+    std::thread opener([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        gate.open();
+    });
+    const DeviceBatch third = slots.to_device(one(9));  // would otherwise reach the first
+    opener.join();
+    REQUIRE(first.source.to_host() == std::vector<int>{7});
+    REQUIRE(second.source.to_host() == std::vector<int>{8});
+    REQUIRE(third.source.to_host() == std::vector<int>{9});
+    REQUIRE(
+        message_of([&] {
+            slots.to_device({.sentences = 1, .length = 2, .source = {1, 2}, .target_in = {1, 2}});
+        }) == "a batch of 4 tokens does not fit into a slot for 3");
 }
 
 // ---- Layer normalisation

@@ -145,6 +145,20 @@ TEST_CASE("batches of similar length need a fraction of the padding") {
     REQUIRE(sorted < 0.1);
 }
 
+TEST_CASE("batches: no share is larger than foretold, and in some epoch one is as large") {
+    const std::vector<TokenPair> pairs = numbered_pairs(30);
+    for (const int world_size : {1, 2, 3, 7}) {
+        std::size_t largest = 0;
+        for (int epoch = 0; epoch < 40; epoch++) {
+            const BatchPlan plan(pairs, 7, 1, epoch);
+            for (int i = 0; i < plan.batches(); i++)
+                for (int rank = 0; rank < world_size; rank++)
+                    largest = std::max(largest, plan.batch(i, rank, world_size).source.size());
+        }
+        REQUIRE(most_tokens_of_share(pairs, 7, world_size) == largest);
+    }
+}
+
 TEST_CASE("batches: what cannot be dealt is refused") {
     const std::vector<TokenPair> pairs = numbered_pairs(7);
     REQUIRE_THROWS_WITH(BatchPlan({}, 4, 1, 0), "a plan needs a pair, a global batch and a pool");
