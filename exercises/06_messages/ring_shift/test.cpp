@@ -186,7 +186,7 @@ double least_seconds(int ranks, int distance, std::size_t count,
     return least;
 }
 
-void check_row(int ranks, int distance) {
+void check_row(int ranks, int distance, const std::string& hint) {
     constexpr double message_s = 10e-3, longest_s = 5.2 * message_s;  // a row takes seven and more
     const auto is_short = [](double seconds) { return seconds <= longest_s; };
     const double seconds = least_seconds(ranks, distance, 1, is_short);
@@ -195,9 +195,7 @@ void check_row(int ranks, int distance) {
             std::to_string(ranks) + " ranks, distance " + std::to_string(distance) +
             ", one element over a link with a latency of 10 ms: your ring takes " +
             format_seconds(seconds) + ", which is " + format_fixed(seconds / message_s, 1) +
-            " messages one after the other.\nWho waits for whom? If only one rank of a "
-            "ring receives first, all the others wait for one another in a row." +
-            may_be_busy);
+            " messages one after the other.\nWho waits for whom? " + hint + may_be_busy);
 }
 
 void check_neighbours() {
@@ -219,6 +217,8 @@ void check_any_distance() {
         "The distance is the largest int, 2147483647: added to a rank it is too large for one. "
         "Bring it into the range 0, ..., N - 1 first.");
     check_on(3, 0, "Everybody has what it should receive.");
+    for (const int distance : {3, -6})
+        check_on(3, distance, "That is a distance of 0, counted round: everybody has it.");
     check_on(4, 2,
              "Ranks of the same parity talk to each other here: 0 with 2, and 1 with 3. Even and "
              "odd do not say who receives first.");
@@ -226,8 +226,14 @@ void check_any_distance() {
              "Ranks of the same parity talk to each other here, in two rings: 0, 4, 2 and 1, 5, 3. "
              "Even and odd do not say who receives first.");
     check_calls(5, 2);
-    check_row(7, 1);
-    check_row(8, 3);
+    const std::string one =
+        "If only one rank of a ring receives first, all the others wait for one another in a row.";
+    check_row(7, 1, one);
+    check_row(8, 3, one);
+    check_row(
+        11, 2,
+        "The ring is 0, 2, 4, ..., 10, 1, 3, ... here: neighbours in it are both even or both "
+        "odd. Those that send first and those that receive first alternate ALONG THE RING.");
 }
 
 // Returns how many messages the slowest rank of a ring waits for, one after the other.

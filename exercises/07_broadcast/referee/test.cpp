@@ -50,6 +50,10 @@ void spoil_middle(Peers& peers, float* data, std::size_t count, int root, Stream
     if (peers.rank().rank() != root && count > 2)
         copy(data + count / 2, data + count / 2 - 1, 1, stream);
 }
+void spoil_middle_unless_from_0(Peers& peers, float* data, std::size_t count, int root,
+                                Stream& stream) {
+    (root == 0 ? broadcast : spoil_middle)(peers, data, count, root, stream);
+}
 // Rank `left_out` joins the broadcast, and drops what it receives.
 void leave_out(int left_out, Peers& peers, float* data, std::size_t count, int root,
                Stream& stream) {
@@ -80,6 +84,10 @@ void lose_the_rest(Peers& peers, float* data, std::size_t count, int root, Strea
 }
 void stop_at_20000(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, std::min(count, std::size_t{20'000}), root, stream);
+}
+void stop_at_20000_unless_from_0(Peers& peers, float* data, std::size_t count, int root,
+                                 Stream& stream) {
+    (root == 0 ? broadcast : stop_at_20000)(peers, data, count, root, stream);
 }
 // With a count of 0 it writes an element all the same.
 void write_if_none(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
@@ -126,7 +134,12 @@ std::vector<Fault> faults_in_values() {
          "A broadcast works from every root: try them all."},
         {"moves every element to the place behind when the root is not rank 0", shift_unless_from_0,
          "No two elements of an array may be equal, on any rank. A float holds whole numbers up "
-         "to 2^24 only: larger ones are rounded."}};
+         "to 2^24 only: larger ones are rounded."},
+        {"gives one element in the middle the value of the one before it when the root is not rank "
+         "0",
+         spoil_middle_unless_from_0,
+         "Are two neighbours equal, on rank 1 or 2? A float has 24 bits: near 1,000,000,000 it "
+         "holds each 64th whole number only."}};
 }
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,
@@ -143,6 +156,8 @@ std::vector<Fault> faults_of_size() {
         {"loses what is left over when the elements are divided evenly among the ranks",
          lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
+        {"stops after 20 000 elements when the root is not rank 0", stop_at_20000_unless_from_0,
+         "Try a long array from every root."},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},

@@ -121,6 +121,11 @@ float value(const Sum& sum, const std::vector<float>& numbers) {
 bool have_same_bits(float a, float b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
+std::string text(float number) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(number));
+    return digits;
+}
 
 // ---- What is said of them
 
@@ -391,6 +396,11 @@ void check_bits_of(int ranks) {
             throw Wrong(who + "element " + std::to_string(i) + " of 1009 has other bits than " +
                         text(*right) + ". Is the order another one for some elements?");
     held();
+    const float zero = your_sum(Arrays(static_cast<std::size_t>(ranks), {-0.0F}), "")[0];
+    if (!have_same_bits(zero, -0.0F))
+        throw Wrong(who + "all have -0, and so has the chapter's sum: -0 plus -0 is -0. Yours is " +
+                    text(zero) + ": -0 plus 0 is 0, and no 0 belongs into the sum.");
+    held();
 }
 
 // The chapter's own reduce, to every root.
@@ -436,11 +446,6 @@ void check_bits() {
 
 // ---- tell_apart
 
-std::string text(float number) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(number));
-    return digits;
-}
 std::string text(const std::vector<float>& numbers) {
     std::string words;
     for (const float number : numbers)
@@ -499,6 +504,7 @@ void check_tell_apart() {
             check_tell_apart_of(ranks, root);
     for (const int root : {8, 5})
         check_tell_apart_of(16, root);
+    check_tell_apart_of(19, 7);
 }
 
 }  // namespace

@@ -312,6 +312,9 @@ void check_spread() {
                 "The ranks have different numbers of samples: weigh their means by them.");
     check_parts({{}, {1, 4}, {}, {2}}, "Some ranks have no samples.");
     check_parts({{}, {}}, "No rank has any samples.");
+    check_parts({{3, 5, 7}, {-1, 1}},
+                "Rank 1's mean is 0, and it has two numbers all the same: a rank has none if its "
+                "COUNT is 0.");
     for (const int ranks : {3, 5})
         check_parts(parts_around(ranks, 2.5), "Rank after rank: what do all so far have together?");
     check_parts(

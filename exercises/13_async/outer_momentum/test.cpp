@@ -233,6 +233,10 @@ void check_outer_step() {
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 5.875f}, {6, 5.78125f}, {8, 7.3671875f}},
                    "The velocity is momentum times the old one, plus the gradient. Nesterov's step "
                    "looks ahead: it is made of the gradient, and momentum times the NEW velocity.");
+    check_meetings(
+        {0.5, 0.5}, 8, {{6, 6.5f}, {6.5f, 6.25f}, {6.25f, 6.125f}},
+        "The ranks have changed nothing since the last meeting, so the gradient is 0. The "
+        "velocity goes on, and becomes smaller.");
     // By the same formula, with a rate that becomes 0.25 and then 1.
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 6.1875f, 0.25}, {6, 5.53125f, 1}},
                    "The learning rate has changed since the last meeting: it is the whole step "

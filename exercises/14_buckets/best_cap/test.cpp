@@ -170,6 +170,18 @@ void check_prediction(int gradients, std::size_t bytes, double backward_s, int p
                 cause_of(pass, per_bucket, predicted) + hint);
 }
 
+// Buckets of gigabytes, which no link here carries: only the prediction is asked for.
+void check_large_buckets() {
+    const BackwardPass pass{7, 1'000'000'000, 2, {50e-6, 1e-9}};
+    const double predicted = exposed_seconds(pass, 5), right = predicted_by(contract, pass, 5);
+    if (!(std::abs(predicted - right) <= 1e-6 * right))
+        throw Wrong(text_of(pass) + ", 5 in a bucket: you predict " + format_seconds(predicted) +
+                    " behind backward, and right is " + format_seconds(right) +
+                    ".\nThe first bucket has 5,000,000,000 bytes, which do not fit into 32 bits: "
+                    "is there an int in your code? (std::size_t has 64.)");
+    held();
+}
+
 void check_exposed() {
     check_prediction(6, 8'000, 0.03, 6,
                      "One bucket: its all-reduce begins when backward has ended.");
@@ -186,6 +198,7 @@ void check_exposed() {
                      "Three gradients are in the first bucket, and one is left for the second.");
     check_prediction(7, 16'000, 0.02, 6,
                      "Six gradients are in the first bucket, and one is left for the second.");
+    check_large_buckets();
 }
 
 // ---- Task best

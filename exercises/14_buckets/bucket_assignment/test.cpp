@@ -7,7 +7,6 @@
 #include <numeric>
 #include <string>
 
-#include "14_buckets/bucket_plan.hpp"
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -200,6 +199,9 @@ void check_assignment() {
     // By the same rule; a gradient without elements was not asked of PyTorch.
     check({{100, full}, {0, full}, {100, full}, {0, full}}, {400}, {{0}, {1, 2}, {3}},
           "A gradient may have no elements, and all ranks must agree where it is.");
+    check({{std::size_t{1} << 30, full}, {1, full}}, {400}, {{0}, {1}},
+          "The first gradient has 4,294,967,296 bytes, which do not fit into 32 bits: is there an "
+          "int or an unsigned int in your code? (std::size_t has 64.)");
     const Gradients mixed = {
         {8, full},     {50, full, 0, true}, {50, half, 1}, {3, full, 1},
         {8, full, 1},  {3, half, 1},        {8, full, 1},  {20, full, 1},
@@ -214,14 +216,17 @@ void check_assignment() {
 
 // ---- Task smallest_cap
 
-// By the chapter's own rule.
+// By the chapter's rule, for gradients of any number of bytes.
 std::size_t buckets_with(const std::vector<std::size_t>& bytes, std::size_t cap) {
-    GradientSizes gradients;
-    for (const std::size_t size : bytes)
-        gradients.push_back({"", size / sizeof(float)});
-    std::vector<std::size_t> order(bytes.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    return assign_by_size(gradients, {cap}, order).size();
+    std::size_t closed = 0, open = 0;
+    for (const std::size_t size : bytes) {
+        open += size;
+        if (open >= cap) {
+            closed++;
+            open = 0;
+        }
+    }
+    return closed + (open > 0 ? 1 : 0);
 }
 
 // Returns what a wrong limit tells, or "".
@@ -278,6 +283,10 @@ void check_smallest_cap() {
     for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}})
         check_cap({400, 80, 40, 800, 4, 400}, most,
                   "Sizes are uneven: equal shares of all bytes are not what the rule makes.");
+    for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}})
+        check_cap({6, 2, 7, 18, 2, 10}, most,
+                  "These gradients have two bytes an element or one, so a limit may be any number "
+                  "of bytes.");
     trying(
         "Three gradients of 3,000,000,000 bytes, at most 1 bucket. To try one limit after the "
         "other takes hours: halve the range in which the right one is.");

@@ -110,7 +110,7 @@ void check_global_norm() {
 
 void check_clip() {
     for (const auto& [norm, max_norm] :
-         {std::pair{8.0, 2.0}, {2.0, 8.0}, {5.0, 5.0}, {1e-5, 1e-6}, {0.0, 1.0}}) {
+         {std::pair{8.0, 2.0}, {2.0, 8.0}, {5.0, 5.0}, {1e-5, 1e-6}, {0.0, 1.0}, {INFINITY, 1.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
         clip(after, norm, max_norm);
@@ -123,7 +123,10 @@ void check_clip() {
                 "The norm is " + std::to_string(norm) + ", and may be " + std::to_string(max_norm) +
                 ": you multiply a gradient " + which + " by " + std::to_string(yours) +
                 "; right is " + std::to_string(factor) + ".\n" +
-                (yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
+                (std::isinf(norm)
+                     ? "A number divided by infinity is 0, and so are finite gradients "
+                       "then: that is what PyTorch makes of them."
+                 : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
                  : std::isnan(yours) || is_near(yours, max_norm / norm)
                      ? "PyTorch adds 1e-6 to the norm, which may be 0."
                  : is_near(yours, norm / max_norm) ? "That is the inverse of the factor."

@@ -79,6 +79,21 @@ void require_reads(const std::vector<Read>& reads, const std::vector<std::vector
             throw Wrong(said + "One read for each file, in the order of the files.");
 }
 
+// More elements than 32 bits can count: too many for files that tell each of them.
+void require_large_reads(const std::vector<Read>& reads, const std::vector<Read>& right,
+                         const std::string& what) {
+    if (reads == right)
+        return held();
+    std::string yours, all;
+    for (const Read& read : reads)
+        yours += (yours.empty() ? "" : "; ") + text_of(read);
+    for (const Read& read : right)
+        all += (all.empty() ? "" : "; ") + text_of(read);
+    throw Wrong(what + ": you read " + (yours.empty() ? "nothing" : yours) + "; right are " + all +
+                ".\n32 bits cannot count so many: is there an int or an unsigned int in your code? "
+                "(std::size_t has 64.)");
+}
+
 void check_shard_reads() {
     for (const std::size_t count : {24, 25, 23, 5, 1})
         for (const auto& [from, to] :
@@ -96,6 +111,8 @@ void check_shard_reads() {
             }
             held();
         }
+    require_large_reads(shard_reads(8'000'000'000, 2, 4, 3), {{1, 2'000'000'000, 2'000'000'000, 0}},
+                        "8000000000 elements, saved by 2 ranks, loaded by 4, rank 3");
 }
 
 void check_parameter_reads() {
@@ -115,6 +132,9 @@ void check_parameter_reads() {
             }
             held();
         }
+    require_large_reads(parameter_reads({5'000'000'000, 3'000'000'000}, 2, 1),
+                        {{1, 1'000'000'000, 3'000'000'000, 0}},
+                        "8000000000 elements, saved by 2 ranks; parameter 1, of 3000000000");
 }
 
 }  // namespace
