@@ -19,6 +19,7 @@
 #include "memory.hpp"
 #include "pause.hpp"
 #include "protection.hpp"
+#include "turns.hpp"
 
 #if CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
@@ -635,7 +636,8 @@ void BlockExecutor::back_off() {
     if (rounds < spins) {
         pause_briefly();
         sleeps_in_a_row_ = 0;
-    } else if (rounds < spins + yields && Clock::now() > core_is_taken_until_) {
+    } else if (rounds < spins + yields && !ClaimedCore::is_here() &&
+               Clock::now() > core_is_taken_until_) {
         const Clock::time_point before = Clock::now();
         sched_yield();
         if (Clock::now() - before > std::chrono::milliseconds(1))

@@ -120,7 +120,10 @@ std::vector<std::shared_ptr<Stream>> known_streams() {
 struct WaitForStream final : Command {
     WaitForStream(std::shared_ptr<Stream> other, Stream::Ticket ticket)
         : other(std::move(other)), ticket(ticket) {}
-    void run(Stream&) override { other->wait(ticket); }
+    void run(Stream& stream) override {
+        stream.leave_core();
+        other->wait(ticket);
+    }
     std::shared_ptr<Stream> other;
     Stream::Ticket ticket;
 };

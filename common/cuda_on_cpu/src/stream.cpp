@@ -14,7 +14,6 @@
 #include "pause.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
-#include "turns.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -240,7 +239,11 @@ void Stream::run_command(Slot& slot) {
         queue_->hand_over(place_);
 }
 
-void Stream::begin_kernel() {
+void Stream::begin_kernel(bool mostly_waits) {
+    if (mostly_waits)
+        leave_core();
+    else
+        core_.claim();
     if (queue_)
         queue_->hand_over(place_);
 }
@@ -250,6 +253,7 @@ bool Stream::wait_for_work(Ticket done) {
     const Unseen bookkeeping;
     if (spin_until([&] { return enqueued_.load() > done; }))
         return true;
+    leave_core();
     std::unique_lock lock(mutex_);
     worker_sleeps_ = true;
     work_.wait(lock, [&] { return enqueued_.load() > done || ending_; });
@@ -315,7 +319,7 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
         static_cast<int>(kernel.shape.grid.x * kernel.shape.grid.y * kernel.shape.grid.z);
     if (kernel.shape.cooperative) {
         const auto held = HeldMultiprocessors::for_all(blocks);
-        begin_kernel();
+        begin_kernel(true);
         run_kernel_now(kernel, blocks);
     } else if (is_crowded()) {
         const int most = std::min(blocks, std::max(processors(), 2));

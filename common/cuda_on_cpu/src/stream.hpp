@@ -16,6 +16,7 @@
 #include "cuda_on_cpu/runtime_api.hpp"
 #include "kernel_run.hpp"
 #include "launch_queue.hpp"
+#include "turns.hpp"
 
 namespace cuda_on_cpu {
 
@@ -87,8 +88,10 @@ class Stream {
 
     void run_kernel(const PreparedKernel& kernel);
     // For the command that runs: lets the next one of the launch queue come to the device beside
-    // it.
-    void begin_kernel();
+    // it. One that does not mostly wait for other kernels claims the worker's core.
+    void begin_kernel(bool mostly_waits = false);
+    // For the command that runs: it waits for another stream, and computes nothing meanwhile.
+    void leave_core() { core_.leave(); }
     // Fails the device if this stream's kernel has run for too long, and interrupts it.
     void check_time_limit();
     // Between the two calls the kernel is enqueued or runs; they end in the order in which they
@@ -138,6 +141,8 @@ class Stream {
     bool has_short_turns_ = false;                             // the worker's
     std::chrono::steady_clock::duration since_cooperative_{};  // that other kernels have run
     std::deque<const PreparedKernel*> cooperative_;            // oldest first
+
+    ClaimedCore core_;  // while the worker has ordinary kernels and products to compute
 
     BlockExecutor* executor_ = nullptr;  // the worker's, while it lives
     std::thread worker_;

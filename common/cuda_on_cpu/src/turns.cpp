@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace cuda_on_cpu {
@@ -25,6 +27,14 @@ struct TurnAttributes {
 
 constexpr std::uint64_t short_ns = 100'000;  // the least that Linux accepts
 
+std::array<std::atomic<int>, CPU_SETSIZE> computing{};  // threads on each core
+
+// Returns the calling thread's core; -1 for one that is not counted.
+int this_core() {
+    const int core = sched_getcpu();
+    return core < CPU_SETSIZE ? core : -1;
+}
+
 }  // namespace
 
 void take_short_turns(bool wanted) {
@@ -34,6 +44,22 @@ void take_short_turns(bool wanted) {
     syscall(SYS_sched_setattr, 0, &attributes, 0u);
     // By how many nanoseconds a sleep may take longer; 0: the usual.
     prctl(PR_SET_TIMERSLACK, wanted ? 1ul : 0ul);
+}
+
+void ClaimedCore::claim() {
+    if (core_ < 0 && (core_ = this_core()) >= 0)
+        computing[static_cast<std::size_t>(core_)]++;
+}
+
+void ClaimedCore::leave() {
+    if (core_ >= 0)
+        computing[static_cast<std::size_t>(core_)]--;
+    core_ = -1;
+}
+
+bool ClaimedCore::is_here() {
+    const int core = this_core();
+    return core >= 0 && computing[static_cast<std::size_t>(core)].load() > 0;
 }
 
 }  // namespace cuda_on_cpu
