@@ -44,6 +44,7 @@ std::vector<SeenLaunch> launches_in(const std::function<void()>& work) {
                                    kernel.meetings > 0, kernel.use});
     });
     work();
+    DDP_CHECK(cudaDeviceSynchronize());  // nor is a kernel missed that runs on another stream
     cuda_on_cpu::observe_kernels(nullptr);
     return seen().launches;
 }

@@ -87,6 +87,31 @@ void check_host(Device& device, const std::string& what, const std::function<voi
         throw Wrong(what + ": " + wrong);
 }
 
+// Checks that a kernel waits for work that was enqueued on the device's stream before it: a comes
+// when that goes on.
+void check_late() {
+    Device device;
+    Tape tape(device);
+    const Variable a = tape.constant(Tensor(device, {3}, std::vector<float>{2, 4, 6}));
+    const Variable b = tape.constant(Tensor(device, {3}, std::vector<float>{2, 2, 2}));
+    const Tensor comes_late(device, {3}, std::vector<float>{10, 12, 14});
+    divide(a, b);  // so that nothing has to be allocated when the stream stands still
+    device.stream().synchronize();
+    Variable quotient = a;
+    check_host(device, "a / b", [&] {
+        DDP_CHECK(cudaMemcpyAsync(a.value().data(), comes_late.data(), 3 * sizeof(float),
+                                  cudaMemcpyDeviceToDevice, device.stream()));
+        quotient = divide(a, b);
+    });
+    if (quotient.value().to_host() == std::vector<float>{1, 2, 3})
+        throw Wrong(
+            "The numbers of a are copied by the device's stream, and your kernel has divided those "
+            "that were there before. Which stream have you launched your kernel on? It should be "
+            "device().stream() of its tensors.");
+    compare("the quotient", quotient.value(), {5, 6, 7},
+            "a was copied by the device's stream just before: launch your kernel on that stream.");
+}
+
 // Checks that the threads share the elements of one call, forward or backward, and leave none out:
 // their number is no multiple of a block's threads.
 void check_many(bool forward) {
@@ -153,6 +178,7 @@ void check_forward() {
             device.stream().synchronize();
         });
         check_host(device, "a / b", [&] { divide(a, b); });
+        check_late();
         check_many(true);
         return;
     } catch (const std::exception& other) {

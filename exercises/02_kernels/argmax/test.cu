@@ -69,6 +69,11 @@ std::vector<Question> questions(std::size_t n) {
     all.push_back({one_nan,
                    "One value is NaN here: NaN is larger than every number. (Every "
                    "comparison with NaN is false; NaN != NaN is true.)"});
+    one_nan[n - 1] = std::copysign(nan_value, -1.0f);
+    all.push_back(
+        {one_nan,
+         "One value is NaN here, with a sign: there are millions of NaN, with other bits. "
+         "NaN != NaN is true for all of them."});
     std::vector<float> nans = with_largest_at(n, 0);
     nans[n / 3] = nans[n - 1] = nan_value;
     all.push_back({nans, "Two values are NaN here: the one with the lower index wins."});

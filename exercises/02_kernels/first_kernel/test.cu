@@ -178,42 +178,42 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
 
 // ---- The tasks
 
-void check_scale(unsigned int blocks, unsigned int threads) {
+void check_scale(unsigned int blocks, unsigned int threads, float factor = 2) {
     const unsigned int n = blocks * threads;
     const auto before = [](unsigned int i) { return static_cast<float>(i % 61 + 1); };
     const auto after = [&](unsigned int i, int times) {
         float value = before(i);
         for (int k = 0; k < times; k++)
-            value *= 2;
+            value *= factor;
         return value;
     };
     RememberingStream stream;
     Guarded array(n, 2 * threads, before);
-    scale(n, threads, 2, array.values.data(), array.places.data(), stream);
+    scale(n, threads, factor, array.values.data(), array.places.data(), stream);
     stream.synchronize();
     const Case asked{n, blocks, threads};
     check_one_each(asked, stream, array, after, "values[i] *= factor");
     check_shares(asked.text(), {{"values", array.values.data(), n, sizeof(float), true}}, [&] {
-        scale(n, threads, 2, array.values.data(), array.places.data(), stream);
+        scale(n, threads, factor, array.values.data(), array.places.data(), stream);
         stream.synchronize();
     });
 }
 
-void check_saxpy(unsigned int n, unsigned int threads) {
+void check_saxpy(unsigned int n, unsigned int threads, float a = 3) {
     const auto before = [](unsigned int i) { return static_cast<float>(i % 61); };
     const auto x_of = [](unsigned int i) { return static_cast<float>(i % 7 + 1); };
     const auto after = [&](unsigned int i, int times) {
-        return before(i) + 3 * x_of(i) * static_cast<float>(times);
+        return before(i) + a * x_of(i) * static_cast<float>(times);
     };
     RememberingStream stream;
     Guarded array(n, 2 * threads, before);
     const Guarded x(n, 0, x_of);  // no room: reading behind the end is an error as well
-    saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
+    saxpy(n, threads, a, x.values.data(), array.values.data(), array.places.data(), stream);
     wait(stream, too_many_threads);
     const Case asked{n, (n + threads - 1) / threads, threads};
     check_one_each(asked, stream, array, after, "y[i] += a * x[i]");
     check_shares(asked.text(), {{"y", array.values.data(), n, sizeof(float), true}}, [&] {
-        saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
+        saxpy(n, threads, a, x.values.data(), array.values.data(), array.places.data(), stream);
         stream.synchronize();
     });
 }
@@ -262,6 +262,7 @@ void check_whole_blocks() {
     check_scale(1, 32);
     check_scale(5, 1);
     check_scale(7, 96);
+    check_scale(3, 4, 1);
 }
 void check_last_block() {
     for (const unsigned int n : {10u, 4u, 9u, 1u, 1009u})
@@ -270,6 +271,7 @@ void check_last_block() {
     check_saxpy(31, 32);
     check_saxpy(33, 32);
     check_saxpy(6, 1);
+    check_saxpy(10, 4, 0);
 }
 void check_few_threads() {
     check_differences({10, 1, 4});

@@ -128,7 +128,9 @@ double right_seconds(const CostModel& message, int ranks, std::size_t bytes) {
 void check_algorithm_time(int ranks, std::size_t bytes) {
     check_time("scatter and ring", right_seconds, from_root(0), ranks, bytes,
                "The root deals out N - 1 chunks, one after the other, and the ring has N - 1 steps "
-               "with one chunk each. (Does another broadcast do the work?)");
+               "with one chunk each. (Does another broadcast do the work? Or is a chunk "
+               "acknowledged before "
+               "it is read?)");
 }
 
 // Returns how many messages' time after another rank one receives its last chunk, by the clock of
@@ -183,18 +185,18 @@ void check_root_0() {
         check_on(ranks, 0,
                  "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
                  "of them a rank reads what its left neighbour received in the step before.");
-    for (const int ranks : {1, 2, 4})
+    for (const int ranks : {1, 2, 4, 11})
         check_senders(ranks, 0);
     check_algorithm_time(2, 4);
     check_algorithm_time(5, 4);
     check_algorithm_time(4, 200'000);
     check_same_end(5);
-    check_enqueues_only(2, from_root(0));
+    for (const int ranks : {2, 4})
+        check_who_leaves(ranks, 0);
+    check_enqueues_only(2, from_root(0), 1);
     check_who_writes(3, from_root(0));
     for (const int ranks : {2, 3})
         check_mismatch(ranks, from_root(0));
-    for (const int ranks : {2, 4})
-        check_who_leaves(ranks, 0);
 }
 
 void check_any_root() {

@@ -149,15 +149,15 @@ void check_powers_of_two() {
         "as long.";
     check_on(4, more);
     check_on(8, more);
-    for (const int ranks : {4, 8})
+    for (const int ranks : {4, 8, 16})
         check_partners(ranks);
     check_algorithm_time(8, 4);
     check_algorithm_time(4, 200'000);
-    check_enqueues_only(2, halving_doubling_all_reduce);
-    check_who_writes(4, halving_doubling_all_reduce);
-    check_mismatch(2, halving_doubling_all_reduce);
     for (const int ranks : {4, 8})
         check_who_leaves(ranks);
+    check_enqueues_only(2, halving_doubling_all_reduce, 3);
+    check_who_writes(4, halving_doubling_all_reduce);
+    check_mismatch(2, halving_doubling_all_reduce);
 }
 
 void check_any_ranks() {

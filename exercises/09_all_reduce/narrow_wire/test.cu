@@ -4,8 +4,10 @@
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "common/report/units.hpp"
 #include "exercises/support/collectives.hpp"
@@ -293,11 +295,37 @@ void check_who_sums(int ranks) {
     });
 }
 
+// Checks that infinity and NaN, of which rank 0 has one each, go through.
+void check_no_numbers(int ranks) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        std::vector<float> values{1, 1, 1};
+        if (rank.rank() == 0)
+            values = {1, std::numeric_limits<float>::infinity(),
+                      std::bit_cast<float>(0x7fff'ffffu)};
+        Buffer<float> data(values);
+        rank.barrier();
+        Stream stream;
+        reduce_and_wait(peers, data.data(), values.size(), stream);
+        const std::vector<float> sums = data.to_host_now();
+        const bool are_right = std::isinf(sums[1]) && sums[1] > 0 && std::isnan(sums[2]);
+        throw_first_wrong(
+            rank, are_right
+                      ? ""
+                      : "Rank 0 has infinity and NaN, and so have the sums: yours are " +
+                            std::to_string(sums[1]) + " and " + std::to_string(sums[2]) +
+                            ".\nRounding by hand may carry out of a NaN's lower bits into its "
+                            "sign: __float2bfloat16 takes care of that.");
+    });
+    held();
+}
+
 void check_one_rounding() {
     check_on(1, {1024}, "The sum of a single rank is its own summand, rounded like any other.");
     for (const int ranks : {2, 4})
         check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
+    check_no_numbers(2);
     check_what_travels(4, 200'000);
     check_host_goes_on(2);
     check_who_sums(3);
