@@ -238,6 +238,13 @@ void check_worst_padding() {
         "Two samples are there twice. The exact accuracy is not 0 either if they are right.");
     check_worst(9, 8, "Seven of nine samples are there twice.");
     check_worst(11, 3, "One sample is there twice.");
+    // More samples than can be tried in all ways: 99,997 of 1,000,003 are there twice.
+    const double predicted = worst_padding(1'000'003, 100'000),
+                 right = 99'997.0 / 1'000'003 * 900'006 / 1'100'000;
+    if (!(std::abs(predicted - right) < 1e-9))
+        throw Wrong(case_of(1'000'003, 100'000) + "you predict " + std::to_string(predicted) +
+                    "; the worst is wrong by " + std::to_string(right) +
+                    ".\nProducts of such numbers are more than an int holds: multiply doubles.");
 }
 
 }  // namespace

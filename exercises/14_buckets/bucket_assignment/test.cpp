@@ -34,7 +34,8 @@ std::string text_of(const Gradients& gradients) {
         const ModelGradient& gradient = gradients[i];
         text += "  " + std::to_string(i) + ": " +
                 std::to_string(gradient.elements * bytes_of(gradient.type)) + " bytes of " +
-                name_of(gradient.type) + (gradient.device > 0 ? ", the second device" : "") +
+                name_of(gradient.type) +
+                (gradient.device > 0 ? ", device " + std::to_string(gradient.device) : "") +
                 (gradient.is_sparse ? ", sparse" : "") + "\n";
     }
     return text;
@@ -189,6 +190,9 @@ void check_assignment() {
           "gradient of that type; and each counts its own limits.");
     check({{10, full}, {10, full, 1}, {10, full}, {10, full, 1}}, {60}, {{0, 2}, {1, 3}},
           "Two gradients of one type lie on two devices: one all-reduce cannot have both.");
+    check({{10, full, 16}, {10, half, 0}, {10, full, 100}, {10, full, 16}, {10, half, 84}}, {60},
+          {{0, 3}, {1}, {2}, {4}},
+          "A device may have any number, and gradients on two devices never share a bucket.");
     check({{100, full}, {1000, full, 0, true}, {100, full}, {100, full}, {100, full}},
           {400, 800, 200}, {{0}, {1}, {2, 3}, {4}},
           "A sparse gradient has a bucket of its own, which has used up no limit.");

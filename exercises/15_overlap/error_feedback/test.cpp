@@ -117,6 +117,9 @@ void check_compress() {
     check_step({0, 0, 0, 0, 0}, 0, error, {}, {0, 0, 0, 1, -2}, "Nothing is to be sent.");
     check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 1, 1, 2, -1}}, {0, 0, 0, 0, 0},
                "All is to be sent.");
+    error = {0, 0, 0};
+    check_step({0, 3, 0}, 2, error, {{0, 1}, {0, 3}}, {0, 0, 0},
+               "k elements are sent, and 0 is as large as 0: of equal ones the lowest index.");
     error = {0, 5, 0};
     check_step({2, -1, 1}, 1, error, {{1}, {4}}, {2, 0, 1},
                "Which is largest is decided by gradient + error, not by the gradient alone.");
@@ -188,6 +191,11 @@ void check_mean() {
                   "not sent an element brings a 0 now, and the element itself later.");
     check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
     check_mean_of({{{}, {}}, {{1}, {6}}}, {0, 3}, "Rank 0 has nothing to send this time.");
+    constexpr float infinite = std::numeric_limits<float>::infinity();
+    check_mean_of(
+        {{{0, 1}, {infinite, 4}}, {{0, 1}, {2, 2}}}, {infinite, 3},
+        "Rank 0 sends infinity, and so the mean is: who hides an overflow never learns of "
+        "it.");
 }
 
 // ---- Task break_even

@@ -261,6 +261,11 @@ bool are_close(const Numbers& a, const Numbers& b) {
 // Returns what a wrong result's parameters tell of its mistake, or "".
 std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
                      const JoinTraining& training, const Numbers& begin) {
+    JoinTraining by_default = training;
+    by_default.learning_rate = JoinTraining{}.learning_rate;
+    if (are_close(in_one_thread(batches, by_default, begin, as_told(training.divisor)).parameters,
+                  yours.parameters))
+        return " Your learning rate is always 0.1: training.learning_rate says what it is.";
     for (const Variation& mistake : mistakes)
         if (are_close(in_one_thread(batches, training, begin, mistake).parameters,
                       yours.parameters))
@@ -288,7 +293,7 @@ std::string cause_of_validations(int rank, const JoinResult& yours, const JoinRe
     if (are_close(own, yours.validations))
         return " Your numbers are the rank's own losses: a mean over all ranks is asked for.";
     if (are_close(sums, yours.validations))
-        return " Your numbers are sums over the ranks, and not divided.";
+        return " Your numbers are sums over the ranks, and not divided by the number of ALL ranks.";
     return "";
 }
 
@@ -324,6 +329,21 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
     }
 }
 
+// A gradient of zeros does not tell that nobody has a batch.
+void check_zero_gradient(Divisor divisor) {
+    const RankData data{3,
+                        [](int batch, const Numbers&) { return Numbers{batch == 1 ? 0.0 : 1.0}; }};
+    const JoinTraining training{.ranks = 1, .learning_rate = 0.125, .divisor = divisor};
+    const JoinResult yours = train_joined(data, training, {1}, [](Numbers&) {});
+    if (!are_close(yours.parameters, {0.75}))
+        throw Wrong(
+            "One rank has three batches, whose gradients are 1, 0 and 1. At the end it has the "
+            "parameters " +
+            text(yours.parameters) + "; right are " + text(Numbers{0.75}) +
+            ".\nA gradient may be 0 in the middle of a training: who has a batch is a number "
+            "of its own in the sum.");
+}
+
 void check_divisor(Divisor divisor) {
     check({3, 3}, {.divisor = divisor}, "Here all have a batch in each step.");
     check({3, 1}, {.divisor = divisor},
@@ -334,6 +354,9 @@ void check_divisor(Divisor divisor) {
     check({2, 7, 7, 1}, {.divisor = divisor}, "Four ranks, three of them with other counts.");
     check({0, 0}, {.divisor = divisor}, "Nobody has a batch: no step is taken.");
     check({5}, {.divisor = divisor}, "There is one rank only.");
+    check({300, 2}, {.divisor = divisor},
+          "A long training: it ends when no rank has a batch left, and at no number of steps.");
+    check_zero_gradient(divisor);
 }
 
 void check_validate() {

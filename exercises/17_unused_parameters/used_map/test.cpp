@@ -205,14 +205,16 @@ std::string text(const std::optional<double>& gradient) {
 
 // Returns what unequal gradients of a parameter tell that some rank has used, or "".
 std::string cause_of_gradients(const Gradients& yours, const Gradients& right, std::size_t p) {
-    bool is_same = true, should_be = true;
+    bool is_same = true, should_be = true, are_there = true;
     for (std::size_t rank = 0; rank < right.size() && yours[rank].size() > p; rank++) {
         is_same = is_same && yours[rank][p] == yours[0][p];
         should_be = should_be && right[rank][p] == right[0][p];
+        are_there = are_there && yours[rank][p];
     }
-    return should_be && !is_same ? "Your ranks do not get the same. Is a gradient overwritten "
-                                   "before all of them are added up?\n"
-                                 : "";
+    return !should_be || is_same ? ""
+           : are_there ? "Your ranks do not get the same. Is a gradient overwritten before "
+                         "all of them are added up?\n"
+                       : "All ranks get a gradient of what any rank has used.\n";
 }
 
 void check_settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used,

@@ -255,6 +255,15 @@ void check_without_of(int before, int part, int behind, double mean, const std::
             : cause_of_without(rest, right_for(left), right_for(all), right_for(taken)) + hint);
 }
 
+// A value that lies at the mean of all.
+void check_without_the_middle() {
+    const Statistics rest = without(right_for({1, 2, 3, 4, 6, 8}), right_for({4}));
+    require_near(
+        rest, right_for({1, 2, 3, 6, 8}), "1, 2, 3, 4, 6 and 8, without 4",
+        "4 is their mean: without it the mean is the same, and so is the sum of the squared "
+        "distances from it.");
+}
+
 void check_without() {
     check_without_of(6, 6, 0, 0, "Half of the values are taken away: solve the formula of merge.");
     check_without_of(9, 4, 2, 0, "The counts are unequal: what is left has another count.");
@@ -265,6 +274,7 @@ void check_without() {
                      "One value is left: its m2 is 0, and roundings must not make m2 negative: the "
                      "root of that is NaN.");
     check_without_of(30, 12, 70, 1e9, large);
+    check_without_the_middle();
 }
 
 }  // namespace

@@ -89,6 +89,8 @@ void check_merge() {
     check_merge_of({1000, 999}, {-1000}, "The scores are far apart.");
     check_merge_of({-1000}, {1000, 999}, "The scores are far apart.");
     check_merge_of({-2000, -2001}, {-2000.5}, "All scores are far below 0.");
+    check_merge_of({-3e38f}, {-3e38f}, "All scores are near the lowest float.");
+    check_merge_of({3e38f}, {-3e38f}, "The scores are as far apart as floats can be.");
     // One by one, and as a tree.
     Row scores;
     SoftmaxSums all;
@@ -170,6 +172,9 @@ float large(std::size_t row, int k) {
 }
 float far_below(std::size_t row, int k) {
     return -1000.0f + mixed(row, k);
+}
+float near_the_lowest(std::size_t, int) {
+    return -3e38f;
 }
 
 // The memory of one call.
@@ -302,6 +307,10 @@ void check_softmax() {
                "The scores are about 1000, and exp(89) is infinite already.");
     check_case({{1, 1, 3, 5}, {5}, false, far_below},
                "The scores are about -1000: what a row begins with must not win against them.");
+    check_case(
+        {{1, 1, 2, 3}, {3}, false, near_the_lowest},
+        "All scores are -3e38, so all weights are equal: what a row begins with must not win "
+        "against any finite number.");
     check_case({{3, 1, 2, 6}, {6, 1, 3}, false, mixed},
                "Sentences have other numbers of keys; what is behind them is padding.");
     check_case({{2, 3, 2, 6}, {5, 2}, false, mixed},

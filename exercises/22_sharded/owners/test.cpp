@@ -44,6 +44,12 @@ std::string text_of(const std::vector<Part>& parts) {
     return text.empty() ? "nothing" : text;
 }
 
+const Sizes large_model = {3'000'000'000, 5'000'000'000};  // more elements than 32 bits can count
+const std::string is_large =
+    "A model may have thousands of millions of elements, and 32 bits cannot count them: is there "
+    "an "
+    "int or an unsigned int in your code? (std::size_t has 64.)";
+
 // ---- Task flat_place
 
 // Returns what wrong places tell, or "": which wrong rule gives all of them.
@@ -106,6 +112,12 @@ void check_flat_place() {
                 }
             held();
         }
+    if (const Place found = flat_place(large_model, 3, 1, 4'000'000'000), right{2, 1'666'666'666};
+        found != right)
+        throw Wrong(text_of(large_model, 3) +
+                    ": you say that element 4000000000 of parameter 1 is " + "at " +
+                    text_of(found) + "; right is " + text_of(right) + ".\n" + is_large);
+    held();
 }
 
 // ---- Task flat_parts
@@ -170,6 +182,12 @@ void check_flat_parts() {
             }
             held();
         }
+    const std::vector<Part> found = flat_parts(large_model, 3, 2),
+                            right{{1, 2'333'333'334, 5'000'000'000}};
+    if (found != right)
+        throw Wrong(text_of(large_model, 3) + ": you say that rank 2 has " + text_of(found) +
+                    "; right is " + text_of(right) + ".\n" + is_large);
+    held();
 }
 
 // ---- Task row_part
@@ -203,7 +221,7 @@ std::string cause_of(const Elements& found, const Elements& right, std::size_t r
 }
 
 void check_row_part() {
-    for (const std::size_t rows : {8, 10, 7, 3, 1})
+    for (const std::size_t rows : {8, 10, 7, 3, 1, 0})
         for (const std::size_t row_size : {1, 6, 5})
             for (const int world_size : {1, 2, 4, 6}) {
                 const auto ranks = static_cast<std::size_t>(world_size);
@@ -223,6 +241,12 @@ void check_row_part() {
                 }
                 held();
             }
+    if (const Elements found = row_part(100'000, 100'000, 2, 1),
+        right{5'000'000'000, 10'000'000'000};
+        found != right)
+        throw Wrong("100000 rows of 100000, 2 ranks: you say that rank 1 gets " + text_of(found) +
+                    "; right is " + text_of(right) + ".\n" + is_large);
+    held();
 }
 
 }  // namespace
