@@ -30,13 +30,13 @@ struct Lengths {
 
 // Returns the factors of a parameter's step number `steps`, from 1. Powers and rests are computed
 // in double: as a float, 1 - 0.999 has few correct digits.
-Lengths lengths_of(double learning_rate, double weight_decay, int steps) {
+Lengths lengths_of(double learning_rate, double weight_decay, double eps, int steps) {
     const double step_length = learning_rate / (1.0 - std::pow(Adam::beta1, steps));
     const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(Adam::beta2, steps));
     return {static_cast<float>(step_length), static_cast<float>(square_scale),
             static_cast<float>(Adam::beta1), static_cast<float>(1.0 - Adam::beta1),
             static_cast<float>(Adam::beta2), static_cast<float>(1.0 - Adam::beta2),
-            static_cast<float>(Adam::eps),   static_cast<float>(weight_decay)};
+            static_cast<float>(eps),         static_cast<float>(weight_decay)};
 }
 
 // Moves one number.
@@ -58,11 +58,14 @@ __global__ void step_adam(std::size_t n, Lengths by, const float* __restrict__ g
 
 }  // namespace
 
-Adam::Adam(Parameters parameters, double learning_rate, double weight_decay)
-    : Optimizer(std::move(parameters), learning_rate), weight_decay_(weight_decay) {
+Adam::Adam(Parameters parameters, double learning_rate, double weight_decay, double eps)
+    : Optimizer(std::move(parameters), learning_rate), weight_decay_(weight_decay), eps_(eps) {
     if (!(std::isfinite(weight_decay) && weight_decay >= 0))
         throw std::invalid_argument("the weight decay is " + std::to_string(weight_decay) +
                                     "; it must be 0 or a positive number, such as 0.0005");
+    if (!(std::isfinite(eps) && static_cast<float>(eps) > 0))
+        throw std::invalid_argument("eps is " + std::to_string(eps) +
+                                    "; it must be a positive number, such as 1e-8");
     // Both means of every parameter begin at 0.
     for (const auto& parameter : parameters_) {
         const Tensor& value = parameter->value;
@@ -90,7 +93,7 @@ void Adam::step() {
             continue;  // neither its value nor its means change, and t does not count the step
         State& state = states_[i];
         state.steps++;
-        const Lengths by = lengths_of(learning_rate_, weight_decay_, state.steps);
+        const Lengths by = lengths_of(learning_rate_, weight_decay_, eps_, state.steps);
         const Tensor& value = parameter.value;
         launch(value.device().stream(), grid_for(value.size()), step_adam, value.size(), by,
                parameter.gradient().data(), state.mean.data(), state.square.data(), value.data());
@@ -129,7 +132,7 @@ void FusedAdam::step() {
         const Tensor& value = parameters_[i]->value;
         moving.push_back({value.size(), parameters_[i]->gradient().data(), state.mean.data(),
                           state.square.data(), value.data(),
-                          lengths_of(learning_rate_, weight_decay_, state.steps)});
+                          lengths_of(learning_rate_, weight_decay_, eps_, state.steps)});
     }
     if (!moving.empty())
         launch_over(parameters_[0]->value.device().stream(), moving, step_all_by_adam);

@@ -24,11 +24,12 @@ struct NetworkOptions {
     int batch = 64;
     std::optional<double> learning_rate;  // not given: one that suits model and optimizer
     std::string optimizer = "sgd";
+    double eps = Adam::eps;
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
     if (mine.optimizer == "adam")
-        return std::make_unique<Adam>(all, mine.learning_rate.value_or(1e-3));
+        return std::make_unique<Adam>(all, mine.learning_rate.value_or(1e-3), 0.0, mine.eps);
     return std::make_unique<Sgd>(all,
                                  mine.learning_rate.value_or(mine.model == "cnn" ? 0.01 : 0.03));
 }
@@ -52,6 +53,7 @@ CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
         "the cnn 0.01; adam 0.001)");
     options.add_choice("--optimizer", mine.optimizer, {"sgd", "adam"},
                        "with momentum 0.9, or Adam");
+    options.add_double("--eps", mine.eps, {1e-30, 1e6}, "what Adam adds to the root it divides by");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
                    "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--model cnn --epochs 3", "convolutions: slower, and better");

@@ -33,14 +33,17 @@ class Sgd : public Optimizer {
 // gradient.
 class Adam : public Optimizer {
   public:
-    // Throws std::invalid_argument as Sgd does.
-    Adam(Parameters parameters, double learning_rate = 1e-3, double weight_decay = 0.0);
+    static constexpr double eps = 1e-8;  // the usual one
+
+    // `eps` is added to the root of the mean square, which may be 0. Throws std::invalid_argument
+    // as Sgd does, and unless `eps` is positive.
+    Adam(Parameters parameters, double learning_rate = 1e-3, double weight_decay = 0.0,
+         double eps = Adam::eps);
     void step() override;
     OptimizerState state() override;  // each parameter's exp_avg, exp_avg_sq and step
 
     static constexpr double beta1 = 0.9;    // the share of the old mean that is kept in a step
     static constexpr double beta2 = 0.999;  // the same for the mean square
-    static constexpr double eps = 1e-8;     // keeps the division away from 0
 
   protected:
     struct State {
@@ -48,7 +51,7 @@ class Adam : public Optimizer {
         int steps = 0;  // steps in which the parameter had a gradient
     };
 
-    double weight_decay_;
+    double weight_decay_, eps_;
     std::vector<State> states_;  // one per parameter
 };
 

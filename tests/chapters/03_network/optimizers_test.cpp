@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
@@ -244,6 +245,24 @@ TEST_CASE("optimizers: a backward pass that does not reach a parameter forgets i
     REQUIRE(always->gradient().to_host() == std::vector<float>{3});
 }
 
+// In the first step both means are those of the gradient alone: value -= lr * g / (|g| + eps).
+TEST_CASE("optimizers: Adam adds the eps that it is given") {
+    Device device;
+    const auto moved_by = [&]<class Kind>(std::type_identity<Kind>, double eps) {
+        const auto weight =
+            std::make_shared<Parameter>("weight", Tensor(device, {1}, std::vector<float>{10.0f}));
+        Kind optimizer({weight}, 0.5, 0.0, eps);
+        weight->gradient_for_writing().copy_from(std::vector<float>{-3.0f});
+        optimizer.step();
+        return weight->value.to_host()[0] - 10.0f;
+    };
+    for (const double eps : {1e-8, 1.0, 27.0}) {
+        const double right = 0.5 * 3 / (3 + eps);
+        REQUIRE(moved_by(std::type_identity<Adam>(), eps) == Approx(right).epsilon(1e-5));
+        REQUIRE(moved_by(std::type_identity<FusedAdam>(), eps) == Approx(right).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("optimizers: settings that make no sense are refused") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double wrong : {-0.1, 1.0, nan})
@@ -257,6 +276,9 @@ TEST_CASE("optimizers: settings that make no sense are refused") {
     REQUIRE(message_of([&] { Sgd({}, nan); }) ==
             "the learning rate is nan; it must be a positive number, such as 0.01");
     REQUIRE(message_of([&] { Adam({}, 0); }) != "");
+    for (const double wrong : {0.0, -1e-8, 1e-60, nan})
+        REQUIRE_THAT(message_of([&] { Adam({}, 0.1, 0.0, wrong); }),
+                     Catch::Matchers::EndsWith("it must be a positive number, such as 1e-8"));
 }
 
 TEST_CASE("initialisers: the bounds are PyTorch's, and layers keep them") {
