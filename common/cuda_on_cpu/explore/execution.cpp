@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -99,7 +100,7 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
         stream->arrivals.clear();
         stream->ends.clear();
         stream->joins = 0;
-        stream->sleeps = 0;
+        stream->sleeps = stream->rounds = 0;
         stream->stores = stream->fenced_stores = 0;
         stream->last_step = -1;
         stream->loads.clear();
@@ -189,7 +190,8 @@ void Execution::pause(RunningStream& stream) {
 
 // Runs the stream until it stands in front of a step, waits, or has ended. Where it sleeps, it has
 // polled in vain, but how long was the poll? One more round shows which loads belong to it: nothing
-// has changed in between.
+// has changed in between. (Unless the poll has several loads, and what the first one looked at was
+// written before the last one. Then the next round may be the end, and is one of usual steps.)
 int Execution::run_to_next_step(RunningStream& stream) {
     int in_vain = 0;
     for (;;) {
@@ -199,6 +201,9 @@ int Execution::run_to_next_step(RunningStream& stream) {
         if (is_to_be_left() || !stream.has_slept)
             return in_vain;
         const View view = stream.view, unfenced = stream.unfenced;
+        const Moment behind_poll = moment_of(stream.number);
+        if (has_news_for(stream, behind_poll))
+            continue;
         stream.probe.clear();
         stream.has_slept = false;
         stream.is_probing = true;
@@ -208,13 +213,19 @@ int Execution::run_to_next_step(RunningStream& stream) {
         stream.unfenced = unfenced;
         if (is_to_be_left())
             return in_vain;
-        in_vain += take_back_poll(stream);
+        in_vain += take_back_poll(stream, behind_poll);
         if (std::ranges::none_of(stream.probe, &Load::is_step))
             return in_vain;
     }
 }
 
-int Execution::take_back_poll(RunningStream& stream) {
+// Returns whether the next round of a poll would be another than the one in vain before.
+bool Execution::has_news_for(RunningStream& stream, const Moment& behind_poll) {
+    return !stream.loads.empty() &&
+           ask(stream, behind_poll, {.is_of_whole_poll = true, .is_before_poll = true});
+}
+
+int Execution::take_back_poll(RunningStream& stream, const Moment& behind_poll) {
     const std::size_t polls = stream.probe.size();
     const bool is_poll =
         stream.has_slept && polls > 0 && stream.loads.size() >= polls &&
@@ -225,19 +236,41 @@ int Execution::take_back_poll(RunningStream& stream) {
         throw std::runtime_error(
             "the explorer cannot follow a loop with __nanosleep() that does not read the same "
             "places, and nothing else, each time");
-    const auto first = stream.loads.end() - static_cast<std::ptrdiff_t>(polls);
-    const auto steps =
-        std::count_if(first, stream.loads.end(), [](const Load& l) { return l.is_step; });
-    stream.view = first->view;
-    stream.unfenced = first->unfenced;
-    stream.loads.erase(first, stream.loads.end());
     stream.state = State::waiting;
     stream.woken_by.clear();
     stream.news.clear();
     stream.awaited.clear();
     for (const Load& load : stream.probe)
         stream.awaited.push_back(load.address);
+    if (could_end_by_several(stream, behind_poll))
+        return 0;
+    const auto first = stream.loads.end() - static_cast<std::ptrdiff_t>(polls);
+    const auto steps =
+        std::count_if(first, stream.loads.end(), [](const Load& l) { return l.is_step; });
+    stream.view = first->view;
+    stream.unfenced = first->unfenced;
+    stream.loads.erase(first, stream.loads.end());
     return static_cast<int>(steps);
+}
+
+// Returns whether a wait that polls several flags is for any of them, and not for all. Then it
+// makes a difference which of them is up first, and the poll in vain stays: its loads are steps
+// that could have come behind a store to their places. Each flag is asked alone, with a value that
+// it never has. A wait of which exactly one flag could be the end waits for that one now, and
+// behind it for others.
+bool Execution::could_end_by_several(RunningStream& stream, const Moment& behind_poll) {
+    constexpr std::uint64_t more_than_any = 0x3fff'ffff'3fff'ffff;  // in 4 bytes, too
+    std::set<const std::byte*> places;
+    for (const Load& load : stream.probe)
+        if (load.is_step)
+            places.insert(load.address);
+    return places.size() > 1 && std::ranges::count_if(places, [&](const std::byte* place) {
+                                    return ask(stream, behind_poll,
+                                               {.value = more_than_any,
+                                                .address = place,
+                                                .is_of_whole_poll = true,
+                                                .is_before_poll = true});
+                                }) != 1;
 }
 
 void Execution::stop_before(RunningStream& stream, NextStep next) {
@@ -247,11 +280,14 @@ void Execution::stop_before(RunningStream& stream, NextStep next) {
 }
 
 void Execution::sleep() {
-    if (question_)
-        return answer(false);
-    if (++running_->sleeps == 2)  // a poll that sleeps twice is one
+    if (question_ && question_->is_before_poll)  // the second sleep behind the poll before
+        question_->is_before_poll = false;
+    else if (question_)
+        answer(false);
+    if (question_ || ++running_->sleeps == 2)  // a poll that sleeps twice is one
         return;
     running_->has_slept = true;
+    running_->rounds++;
     running_->polled = nullptr;
     pause(*running_);
 }
@@ -264,13 +300,16 @@ Execution::Moment Execution::moment_of(int stream) const {
 }
 
 bool Execution::would_go_on(int stream, const Moment& there, std::optional<std::uint64_t> value) {
-    RunningStream& asked = *streams_[index_of(stream)];
-    const Moment now = moment_of(stream);
+    return ask(*streams_[index_of(stream)], there, {.value = value});
+}
+
+bool Execution::ask(RunningStream& asked, const Moment& there, const Question& question) {
+    const Moment now = moment_of(asked.number);
     const NextStep next = asked.next;
     asked.fiber.set_back(there.fiber);
     asked.thread_storage = there.thread_storage;
     asked.calls = there.calls;
-    question_ = Question{value};
+    question_ = question;
     resume(asked);
     const bool would_go_on = question_->would_go_on;
     question_.reset();
@@ -292,6 +331,24 @@ void Execution::leave() {
 void Execution::answer(bool would_go_on) {
     question_->would_go_on = would_go_on;
     pause(*running_);
+}
+
+// Returns what a load finds while its stream is asked: at the place of the question the value that
+// this is about, and at others that it has just polled what is there.
+std::uint64_t Execution::asked_value_at(const std::byte* address, std::size_t bytes) {
+    question_->is_before_poll = false;
+    if (address == question_->address)
+        return question_->value.value_or(first_value_at(address, bytes));
+    if (!question_->is_of_whole_poll || !has_just_polled(*running_, address))
+        answer(true);
+    const Store* own = own_store_at(*running_, address);
+    return own != nullptr ? own->value : value_at(address, bytes);
+}
+
+bool Execution::has_just_polled(const RunningStream& stream, const std::byte* address) {
+    return std::ranges::any_of(stream.loads, [&](const Load& load) {
+        return load.address == address && load.round == stream.loads.back().round;
+    });
 }
 
 std::uint64_t Execution::first_value_at(const std::byte* address, std::size_t bytes) const {
@@ -464,40 +521,44 @@ void Execution::access(const volatile void* address, std::size_t bytes, bool is_
     }
 }
 
+// Returns the stream's own latest store there if it has not arrived; null if there is none.
+const Execution::Store* Execution::own_store_at(const RunningStream& stream,
+                                                const std::byte* address) {
+    const auto own =
+        std::ranges::find(stream.buffer.rbegin(), stream.buffer.rend(), address, &Store::address);
+    return own == stream.buffer.rend() ? nullptr : &*own;
+}
+
 std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
                               std::memory_order order, const void* at) {
     RunningStream& stream = *running_;
     const std::byte* place = bytes_at(address);
-    if (question_ && place != question_->address)
-        answer(true);
-    if (question_)
-        return question_->value.value_or(first_value_at(place, bytes));
     const ChangedAccess access = changed(place, false, order, at);
-    if (access.is_left_out)
+    if (access.is_left_out && (!question_ || question_->is_of_whole_poll))
         return ~std::uint64_t{0};
+    if (question_)
+        return asked_value_at(place, bytes);
     // A load with acquire right behind a relaxed one ends a wait that polls. Both are one step: a
     // value of later would only tell the stream more of the others.
     const bool is_end_of_poll = is_acquire(order) && stream.polled == place;
     const bool is_step = !is_end_of_poll && begin_atomic(stream, place, NextStep::Kind::load);
     if (question_) {
         question_->address = place;
-        return question_->value.value_or(first_value_at(place, bytes));
+        return asked_value_at(place, bytes);
     }
     stream.polled = is_step && !is_acquire(order) ? place : nullptr;
     stream.sleeps = 0;
     check(stream, place, bytes, false, true);
     (stream.is_probing ? stream.probe : stream.loads)
-        .push_back({place, is_step, stream.view, stream.unfenced});
+        .push_back({place, is_step, stream.rounds, stream.view, stream.unfenced});
     if (stream.loads.size() > most_loads_in_a_row) {
         failure_ = ExploredFailure::endless;
         pause(stream);
     }
     std::erase(stream.news, place);
-    // The stream's own latest store, even if it has not arrived.
-    const auto own =
-        std::ranges::find(stream.buffer.rbegin(), stream.buffer.rend(), place, &Store::address);
-    const std::uint64_t value = own != stream.buffer.rend() ? own->value : value_at(place, bytes);
-    if (own == stream.buffer.rend())
+    const Store* own = own_store_at(stream, place);
+    const std::uint64_t value = own != nullptr ? own->value : value_at(place, bytes);
+    if (own == nullptr)
         acquire(stream, place, access.order);
     if (is_step && !stream.is_probing)
         note({stream.number, Action::load, place, bytes, value, access.order});

@@ -170,7 +170,16 @@ class Execution {
     struct Load {
         const std::byte* address;
         bool is_step;
+        int round;
         View view, unfenced;  // before it
+    };
+    // While a stream is asked: nothing that it does counts, and its first act is its answer.
+    struct Question {
+        std::optional<std::uint64_t> value = std::nullopt;
+        const std::byte* address = nullptr;
+        bool is_of_whole_poll = false;  // its other loads are no answer
+        bool is_before_poll = false;    // nor is a sleep
+        bool would_go_on = false;
     };
     // The end of a kernel of several blocks, as one of them sees it: what it knows, and has done.
     struct KernelEnd {
@@ -193,6 +202,7 @@ class Execution {
         State state = State::ready;
         bool has_slept = false, is_probing = false;
         int sleeps = 0;  // since it last loaded
+        int rounds = 0;  // of polls, so far
         NextStep next;
         View view{}, fenced{}, unfenced{};  // unfenced: seen by loads, until a fence with acquire
         std::vector<Store> buffer;
@@ -215,12 +225,18 @@ class Execution {
     void resume(RunningStream& stream);
     void pause(RunningStream& stream);
     int run_to_next_step(RunningStream& stream);
-    int take_back_poll(RunningStream& stream);
+    bool has_news_for(RunningStream& stream, const Moment& behind_poll);
+    int take_back_poll(RunningStream& stream, const Moment& behind_poll);
+    bool could_end_by_several(RunningStream& stream, const Moment& behind_poll);
+    bool ask(RunningStream& asked, const Moment& there, const Question& question);
+    std::uint64_t asked_value_at(const std::byte* address, std::size_t bytes);
+    static bool has_just_polled(const RunningStream& stream, const std::byte* address);
     void stop_before(RunningStream& stream, NextStep next);
     void answer(bool would_go_on);
     std::uint64_t first_value_at(const std::byte* address, std::size_t bytes) const;
     void arrive(int process);
     const Store* next_arrival(int process) const;
+    static const Store* own_store_at(const RunningStream& stream, const std::byte* address);
     bool is_awaited(const std::byte* address) const;
     int process_of(int stream, const std::byte* address);
     bool is_shared_place(RunningStream& stream, const std::byte* address);
@@ -261,12 +277,6 @@ class Execution {
     ExploredStep conflict_;
     std::vector<ExploredStep>* timeline_ = nullptr;
 
-    // While a stream is asked: nothing that it does counts, and its first act is its answer.
-    struct Question {
-        std::optional<std::uint64_t> value;
-        const std::byte* address = nullptr;
-        bool would_go_on = false;
-    };
     std::optional<Question> question_;
 
     struct Kept {

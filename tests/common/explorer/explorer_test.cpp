@@ -91,8 +91,9 @@ SmallProgram program(std::initializer_list<Instruction> code) {
 SmallProgram random_program(std::mt19937& random) {
     using enum Instruction::Kind;
     const auto pick = [&](const auto& choices) { return choices[random() % std::size(choices)]; };
-    constexpr Instruction::Kind kinds[] = {load,  load,  load, load,         store, store, store,
-                                           store, store, wait, wait_exactly, add,   fence};
+    constexpr Instruction::Kind kinds[] = {load,         load,     load,  load,  store,
+                                           store,        store,    store, store, wait,
+                                           wait_exactly, wait_any, add,   fence};
     constexpr std::memory_order stores[] = {memory_order_relaxed, memory_order_release};
     constexpr std::memory_order fences[] = {memory_order_release, memory_order_seq_cst};
     SmallProgram result;
@@ -270,6 +271,33 @@ TEST_CASE("a wait for exactly a value may have found it before another stream ha
     const ExploredOutcomes found = outcomes_of(programs);
     REQUIRE(found.outcomes == outcomes_by_model(programs).outcomes);
     REQUIRE(found.outcomes.count(Outcome{0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0}) == 1);
+}
+
+// Who waits for any of two flags may find either up first: though both are, when the wait ends, the
+// one that it has looked at in vain may have come later.
+TEST_CASE("a wait for any of two flags finds each of them first") {
+    using enum Instruction::Kind;
+    const SmallProgram waits = program({{wait_any, 1, 1}, {load, 0}, {load, 1}});
+    const std::vector<SmallProgram> posts{waits, program({{store, 0, 1}}),
+                                          program({{store, 1, 1}})};
+    const ExploredOutcomes found = outcomes_of(posts);
+    REQUIRE(found.outcomes == outcomes_by_model(posts).outcomes);
+    const auto first_seen = [](unsigned int first, unsigned int zero, unsigned int one) {
+        return Outcome{first, zero, one, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    };
+    REQUIRE(found.outcomes == std::set<Outcome>{first_seen(1, 0, 1), first_seen(1, 1, 1),
+                                                first_seen(2, 1, 0), first_seen(2, 1, 1)});
+    // Who waits for both, in whichever order they come, has no choice.
+    REQUIRE(outcomes_of({program({{wait, 0, 1}, {wait, 1, 1}}), program({{store, 0, 1}}),
+                         program({{store, 1, 1}})})
+                .exploration.executions == 1);
+}
+
+TEST_CASE("a wait may sleep twice between two polls") {
+    REQUIRE(explore_message({.sleeps = 2}).failure == ExploredFailure::none);
+    REQUIRE(explore_message({.sleeps = 2}).executions == 1);
+    REQUIRE(explore_message({.load = memory_order_relaxed, .sleeps = 2}).failure ==
+            ExploredFailure::race);
 }
 
 TEST_CASE("what several streams post in slices is one execution") {

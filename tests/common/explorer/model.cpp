@@ -17,6 +17,7 @@ struct PendingStore {
 
 struct ModelState {
     std::vector<int> next;
+    std::vector<int> polled;  // how many places of a wait for any
     std::vector<std::vector<PendingStore>> buffers;
     std::vector<int> fences;
     std::vector<unsigned int> memory;
@@ -44,8 +45,8 @@ class Model {
     Model(const std::vector<SmallProgram>& programs, const FirstValues& first)
         : programs_(programs) {
         const std::size_t n = programs.size();
-        visit({std::vector<int>(n), std::vector<std::vector<PendingStore>>(n), std::vector<int>(n),
-               std::vector<unsigned int>(first.begin(), first.end()),
+        visit({std::vector<int>(n), std::vector<int>(n), std::vector<std::vector<PendingStore>>(n),
+               std::vector<int>(n), std::vector<unsigned int>(first.begin(), first.end()),
                Outcome(n * most_instructions)});
     }
 
@@ -120,9 +121,30 @@ class Model {
                 if (loaded(state, p, now.place) != now.value)
                     return false;
                 break;
+            case Instruction::wait_any:
+                return poll(state, p, now, seen);
         }
         visit(state);
         return true;
+    }
+
+    // Looks at the next of the places that a wait is for, `seen` being in the state. False if none
+    // of them can end it now.
+    bool poll(ModelState& state, std::size_t p, const Instruction& now, unsigned int& seen) {
+        const auto is_up = [&](int turn) {
+            return loaded(state, p, (now.place + turn) % most_places) >= now.value;
+        };
+        int& turn = state.polled[p];
+        const bool can_end = is_up(0) || is_up(1);
+        if (is_up(turn)) {
+            seen = 1 + static_cast<unsigned int>(turn);
+            turn = 0;
+        } else {
+            turn = (turn + 1) % most_places;
+            state.next[p]--;
+        }
+        visit(state);
+        return can_end;
     }
 
     const std::vector<SmallProgram>& programs_;

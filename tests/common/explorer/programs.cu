@@ -7,6 +7,18 @@ namespace {
 
 using Word = cuda::atomic_ref<unsigned int, cuda::thread_scope_system>;
 
+__device__ unsigned int wait_for_any(SmallMemory* memory, const Instruction& now) {
+    for (;;) {
+        for (unsigned int turn = 0; turn < most_places; turn++) {
+            Word place(memory->places[(now.place + turn) % most_places][0]);
+            if (place.load(now.order) >= now.value)
+                return 1 + turn;
+        }
+        for (unsigned int i = 0; i <= now.value % 2; i++)
+            __nanosleep(20);
+    }
+}
+
 __device__ void run_as(SmallMemory* memory, int number, const SmallProgram& program) {
     for (int i = 0; i < program.size; i++) {
         const Instruction& now = program.code[static_cast<std::size_t>(i)];
@@ -32,6 +44,9 @@ __device__ void run_as(SmallMemory* memory, int number, const SmallProgram& prog
                 while (place.load(now.order) != now.value)
                     __nanosleep(20);
                 break;
+            case Instruction::wait_any:
+                memory->seen[number][i] = wait_for_any(memory, now);
+                break;
         }
     }
 }
@@ -55,7 +70,8 @@ __device__ void wait_for(Word flag, unsigned int value, const Message& message) 
     const auto poll = message.polls_relaxed ? cuda::memory_order_relaxed : message.load;
     for (unsigned int now = flag.load(poll); message.awaits_exactly ? now != value : now < value;
          now = flag.load(poll))
-        __nanosleep(20);
+        for (int i = 0; i < message.sleeps; i++)
+            __nanosleep(20);
     if (message.polls_relaxed)
         flag.load(message.load);
     if (message.has_fences)

@@ -8,8 +8,9 @@
 namespace ddp::test {
 
 struct Instruction {
-    // wait: until the place has the value or more; wait_exactly: until it has the value.
-    enum Kind { load, store, add, fence, wait, wait_exactly } kind = load;
+    // wait: until the place has the value or more; wait_exactly: until it has the value; wait_any:
+    // until this place or the other one has the value or more, and which of them is found first.
+    enum Kind { load, store, add, fence, wait, wait_exactly, wait_any } kind = load;
     int place = 0;
     unsigned int value = 0;
     std::memory_order order = std::memory_order_relaxed;
@@ -25,7 +26,8 @@ struct SmallProgram {
 // The memory that the streams share.
 struct SmallMemory {
     alignas(64) unsigned int places[most_places][16];
-    // The values that each program has loaded, by instruction.
+    // The values that each program has loaded, by instruction; of wait_any: 1 for its place, 2 for
+    // the other one.
     unsigned int seen[most_programs][most_instructions];
     unsigned int data[16];  // accessed plainly
 };
@@ -47,6 +49,7 @@ struct Message {
     bool polls_relaxed = false;    // the wait polls by relaxed loads, and `load` ends it
     unsigned int awaited = 1;      // the value that the receiver waits for
     bool awaits_exactly = false;   // ... and no other
+    int sleeps = 1;                // between two polls
     bool is_posted_twice = false;  // by two stores: 1, and at once 2
     bool is_acknowledged = false;  // then the data is written once more, after an acknowledgement
     bool waits_for_ack = true;
