@@ -31,8 +31,11 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
     host_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
-    writer_ = std::thread([this] {
+    int own_device = 0;
+    DDP_CHECK(cudaGetDevice(&own_device));
+    writer_ = std::thread([this, own_device] {
         name_thread_by_role("saver");
+        cudaSetDevice(own_device);  // its calls would make a context on device 0
         serve_requests();
     });
 }

@@ -100,6 +100,8 @@ red L10 "strict mode keeps cuBLAS's handles from waiting kernels" common/cuda_on
     's/check_no_kernel_waits\("cublasDestroy".*\) != cudaSuccess/false/' holds test_strict strict
 red L11 "a link works within one GPU" chapters/06_messages/support/shared_device.cpp \
     's/has_link && !device.is_only_one/false/' holds test_shared_device shared_device
+red L11 "the thread that writes checkpoints is on its rank's device" chapters/19_checkpoint_failover/saver.cpp \
+    's/^        cudaSetDevice\(own_device\);/        (void)own_device;/' holds test_resume resume_two_devices
 # shellcheck disable=SC2016  # a pattern
 red L13 "an old GPU counts as missing" book 's/-n \$oldest && /-z x \&\& /' meta book_modes
 red B1 "strict mode plays the loading of kernels" common/cuda_on_cpu/src/cublas.cpp \

@@ -55,12 +55,16 @@ ncclRedOp_t nccl_op_of(const Call& call) {
     }
 }
 
+int current_device() {
+    int device = 0;
+    DDP_CHECK(cudaGetDevice(&device));
+    return device;
+}
+
 // "device 0000:1b:00.0 of node1": the same for all who use this rank's GPU, by whatever number.
 std::string device_name(const Rank& rank) {
-    int device = 0;
     char address[32] = "";
-    DDP_CHECK(cudaGetDevice(&device));
-    DDP_CHECK(cudaDeviceGetPCIBusId(address, sizeof address, device));
+    DDP_CHECK(cudaDeviceGetPCIBusId(address, sizeof address, current_device()));
     return "device " + std::string(address) + " of " + rank.node();
 }
 
@@ -112,6 +116,7 @@ class NcclCommunicator final : public Communicator, private Abortable {
 
     const std::shared_ptr<SharedArena> arena_;
     const int exceptions_ = std::uncaught_exceptions();
+    const int device_ = current_device();
     std::mutex mutex_;  // of all that follows: the watchdog uses it, too
     ncclComm_t communicator_ = nullptr;
     bool is_over_ = false;
@@ -279,8 +284,10 @@ void NcclCommunicator::stop() noexcept {
 }
 
 // Returns NCCL's own error, or that an operation takes too long. Only the time of its kernels
-// counts, and not the time of what is before them on the stream.
+// counts, and not the time of what is before them on the stream. The watchdog's thread calls it,
+// too, and would make a context on device 0.
 std::string NcclCommunicator::error() {
+    DDP_CHECK(cudaSetDevice(device_));
     if (const ncclResult_t result = state(); result != ncclSuccess && result != ncclInProgress)
         return std::string("NCCL failed: ") + ncclGetErrorString(result);
     std::lock_guard lock(mutex_);

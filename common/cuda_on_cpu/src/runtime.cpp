@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cuda_on_cpu/observe.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "faults.hpp"
 #include "memory.hpp"
@@ -50,6 +52,13 @@ Runtime& runtime() {
 
 thread_local int current_device = 0;
 thread_local bool host_function_thread = false;
+std::atomic<std::uint64_t> contexts{0};  // on which devices
+
+void need_context() {
+    const auto bit = std::uint64_t{1} << current_device;
+    if ((contexts.load(std::memory_order_relaxed) & bit) == 0)
+        contexts.fetch_or(bit);
+}
 
 std::string handle_leak_report() {
     return live_blas_handles == 0 ? ""
@@ -196,9 +205,14 @@ cudaError_t enter_call(const char* call) {
     runtime();
     if (const cudaError_t error = check_caller(call))
         return error;
+    need_context();
     if (is_strict() || host_guard() == HostGuard::page_protection)
         install_fault_handlers();
     return device_status();
+}
+
+std::uint64_t devices_with_context() {
+    return contexts.load();
 }
 
 std::shared_ptr<Stream> find_stream(cudaStream_t handle, const char* call) {
@@ -310,6 +324,7 @@ cudaError_t cudaSetDevice(int device) {
                                                        "): devices are 0 to " +
                                                        std::to_string(runtime().devices - 1));
     current_device = device;
+    need_context();  // from CUDA 12 on
     return cudaSuccess;
 }
 

@@ -18,6 +18,9 @@
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
+#if !defined(DDP_CUDA)
+#include "cuda_on_cpu/observe.hpp"
+#endif
 
 namespace ddp::test {
 namespace {
@@ -219,6 +222,33 @@ TEST_CASE("saver: what follows from a failed all-reduce is no checkpoint") {
         REQUIRE(checkpoints.steps() == (fails ? std::vector<int>() : std::vector<int>{7}));
     }
 }
+
+#if !defined(DDP_CUDA)
+// A context on another rank's GPU would take its memory: of the thread that writes checkpoints, and
+// of the watchdog, which polls meanwhile.
+TEST_CASE("no thread of a rank makes a context on another device", "[.two_devices]") {
+    const TemporaryFolder temporary;
+    DiskFolder folder(temporary.path());
+    Checkpoints checkpoints(folder, 3);
+    World world(thread_options(1));
+    world.run([&](Rank& rank) {
+        DDP_CHECK(cudaSetDevice(1));
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
+        Random random(1);
+        auto& layer = make_run_scoped<Linear>(rank, "linear1", device, 5, 3, random);
+        auto& optimizer = make_run_scoped<PlainSgd>(rank, layer.parameters(), 0.1);
+        auto& saver =
+            make_run_scoped<Saver>(rank, *communicator, device, tensors_of(layer, optimizer),
+                                   checkpoints, [](const std::string&, int) {});
+        saver.save(TrainingState{});
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // four polls
+        saver.end();
+    });
+    REQUIRE(checkpoints.steps().size() == 1);
+    REQUIRE(cuda_on_cpu::devices_with_context() == 0b10);
+}
+#endif
 
 TEST_CASE("resume: a training that runs while a later generation of it has begun ends") {
     const TemporaryFolder temporary;
