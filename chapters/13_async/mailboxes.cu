@@ -1,17 +1,9 @@
-// Three mailboxes on the server, and the search that begins at worker 2:
-//
-//                 posted by the worker    acknowledged by the server
-//     worker 1             5                        4                   full
-//     worker 2             7                        7                   empty
-//     worker 3             4                        3                   full: found first
-//
-// The next search begins at worker 1, the one after worker 3: taking turns, the server passes over
-// no worker forever.
+// The wait for any of the mailboxes: one thread searches them, again and again.
 #include "13_async/mailboxes.hpp"
 
 #include <stdexcept>
 
-#include "06_messages/wait.cuh"
+#include "13_async/mailboxes.cuh"
 
 namespace ddp {
 namespace {
@@ -23,16 +15,7 @@ __global__ void find_mail(const __grid_constant__ PeersView view,
                           int* found) {
     int full = 0;
     const auto is_one_full = [&] {
-        for (int i = 0; i < workers && full == 0; i++) {
-            const int worker = 1 + (first - 1 + i) % workers;
-            // Full: the worker has posted more messages than this rank has acknowledged. Both
-            // counters are in the control blocks of 06_messages. Relaxed loads are enough, since
-            // the receive that follows looks at the flag again, with acquire.
-            const std::uint64_t acknowledged =
-                load_relaxed(view.control[worker]->acknowledged[view.rank]);
-            if (load_relaxed(view.own().from[worker].posted) > acknowledged)
-                full = worker;
-        }
+        full = full_mailbox(view, workers, first);
         return full != 0;
     };
     // A wait like any other of 06_messages: it ends with the time-out, or when the run has failed.

@@ -266,6 +266,8 @@ std::vector<ExploredCase> explored_cases() {
         cases.push_back(of_two_blocks(one_block));
     for (const ExploredCase& fifo : fifo_cases())
         cases.push_back(fifo);
+    for (const ExploredCase& mailboxes : mailbox_cases())
+        cases.push_back(mailboxes);
     for (const FurtherAllReduce& further : further_all_reduces())
         for (const int ranks : {2, 3})
             cases.push_back(further_case(further, ranks));

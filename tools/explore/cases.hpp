@@ -49,8 +49,9 @@ struct CaseArrays {
 // Returns all cases, and those of the all-reduces that the program brings along.
 std::vector<ExploredCase> explored_cases();
 
-// Returns those of fifo_cases.cu, which are among them.
+// Return those of fifo_cases.cu and mailbox_cases.cu, which are among them.
 std::vector<ExploredCase> fifo_cases();
+std::vector<ExploredCase> mailbox_cases();
 
 // Launches all rounds of this rank.
 void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays,

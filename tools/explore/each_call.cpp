@@ -85,6 +85,20 @@ const std::vector<Reason>& reasons() {
          {"grant", "can_begin"},
          "What is asked for is a number, and no data is behind it. Slots that nobody has asked for "
          "do no harm either: the proxy is spared to wait for bytes that may never come."},
+        {{"mailboxes"},
+         FlagKind::post,
+         {"full_mailbox"},
+         "The search is a hint: who receives from the mailbox waits for its flag once more, with "
+         "acquire. Without it the server would wait for one worker while another has sent."},
+        {{"mailboxes"},
+         FlagKind::acknowledgement,
+         {"full_mailbox"},
+         "The server has stored this number itself, and no data is behind it."},
+        {{"mailboxes"},
+         FlagKind::acknowledgement,
+         {"send_kernel"},
+         "A worker sends on one stream, and its send before has ended with the same wait. On two "
+         "streams it is needed: found in send/receive."},
     };
     return all;
 }

@@ -1,5 +1,5 @@
 // `./book explore all_reduce`: every order at once. Explores the protocols of 06_messages to
-// 10_nodes, as they are and with one thing taken away.
+// 13_async, as they are and with one thing taken away.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
