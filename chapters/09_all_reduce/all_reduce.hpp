@@ -75,7 +75,8 @@ void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 // std::invalid_argument for more than Collectives::most_staged bytes.
 void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 
-// The largest size at which the Communicator prefers one-shot to two-shot.
+// The largest size at which the Communicator prefers one-shot to two-shot, but for two ranks on a
+// CPU (communicator.cpp).
 inline constexpr std::size_t one_shot_bytes = 2 << 10;
 
 // The two halves of two-shot, as operations of their own.
