@@ -11,8 +11,8 @@ namespace ddp {
 using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 
 // Saves `shards`, one or more, as the checkpoint of step `step`, which is larger than all steps
-// before. Each shard is a file of its own. You choose the names, and may save more files than
-// these.
+// that load_shards has found before; a step whose saving was interrupted may come again. Each shard
+// is a file of its own. You choose the names, and may save more files than these.
 //
 // Task save_and_load. After it has returned, load_shards finds these shards.
 // Task crash_safe. After it has returned, load_shards finds these shards even after a power

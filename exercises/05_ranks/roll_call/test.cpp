@@ -46,8 +46,12 @@ std::string name(int rank) {
 }
 std::string text(const List& list) {
     std::string all;
-    for (const std::string& address : list)
-        all += (all.empty() ? "\"" : ", \"") + address + "\"";
+    for (const std::string& address : list) {
+        all += all.empty() ? "\"" : ", \"";
+        for (const char each : address)
+            all += each == '\r' ? "\\r" : each == '\0' ? "\\0" : std::string(1, each);
+        all += "\"";
+    }
     return "(" + all + ")";
 }
 std::string text(const std::vector<int>& ranks) {
@@ -515,6 +519,13 @@ void check_list() {
     come_in_order(odd, {5, 1, 7, 0, 2, 6, 4, 3}, any_address);
     for (const char* word : {"failed", "error", "list", "2", "gone"})
         come_in_order({word, word, "ok"}, {2, 0, 1}, any_address);
+    come_in_order({"a\r", std::string("b\0c", 3), "\t"}, {2, 0, 1},
+                  "An address may have any character but \\n: \\r, \\t and \\0 belong to it, too.");
+    std::vector<int> many(70);
+    std::iota(many.begin(), many.end(), 0);
+    come_in_order(long_addresses(70), many,
+                  "There may be any number of ranks, and their list may be long: has your code an "
+                  "array that is full?");
 }
 
 // ---- gone
@@ -692,6 +703,19 @@ std::vector<Story> stories_of_late() {
                          job.start(2);
                          require_list(job, "A rank that comes within the limit is in time.");
                      });
+    });
+    stories.push_back([=] {
+        play_in_time(
+            "3 ranks, a limit of 2000 ms. Rank 1 comes after 1400 ms, and rank 2 never: ",
+            addresses_of(3), 2000ms, [&](Job& job) {
+                job.start(0);
+                std::this_thread::sleep_for(1400ms);
+                job.start(1);
+                require_cause(
+                    job, {0, 1}, 2, 600ms + 1200ms,
+                    "The limit begins with rank 0's call, and not with the first word that "
+                    "comes.");
+            });
     });
     stories.push_back([=] {
         play_in_time("3 ranks, a limit of 800 ms. Rank 0 comes 1000 ms after the others: ",

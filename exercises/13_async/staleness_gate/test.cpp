@@ -280,7 +280,10 @@ void check_sleeps() {
 // What a gate counts is its own.
 void check_two_gates() {
     const auto one = make_staleness_gate(2, 0), other = make_staleness_gate(2, 0);
-    one->begin_step(0, at_once);
+    if (!one->begin_step(0, at_once))
+        throw Wrong(
+            "Nobody has done a step, and worker 0 has to wait. A patience of 0 asks whether it may "
+            "begin now: look at the steps first, and at the time only if it must wait.");
     one->end_step(0);
     if (!other->begin_step(0, at_once))
         throw Wrong(
@@ -522,6 +525,7 @@ void check_seconds() {
         "While worker 0 pauses the others go on, as far as the bound lets them: how much of "
         "the pause does that hide?");
     check_pause(20, 4, 0.25, 0.75, "So short a pause is hidden by the bound.");
+    check_pause(20, 4, 0.25, 1.3125, "A pause need not be a whole number of steps.");
     check_slow(20, 0, 0.25, 4, "With a bound of 0 all take each step together.");
     check_slow(20, 2, 0.25, 4,
                "The bound is a head start that is used up once. Which of worker 0's steps must be "

@@ -132,8 +132,16 @@ class Witness {
     std::string history_;
 };
 
+// More gradients than an integer has bits.
+std::vector<int> many_gradients() {
+    std::vector<int> bucket_of;
+    for (int g = 0; g < 70; g++)
+        bucket_of.push_back((69 - g) / 20);
+    return bucket_of;
+}
 const std::vector<std::vector<int>> plans = {
-    {0}, {0, 0, 0}, {2, 1, 0}, {3, 2, 2, 1, 1, 0}, {1, 0, 2, 0, 1, 3, 2, 0}, {1, 1, 2, 0}};
+    {0},          {0, 0, 0},       {2, 1, 0}, {3, 2, 2, 1, 1, 0}, {1, 0, 2, 0, 1, 3, 2, 0},
+    {1, 1, 2, 0}, many_gradients()};
 
 std::vector<int> in_random_order(std::vector<int> gradients, unsigned int seed) {
     std::shuffle(gradients.begin(), gradients.end(), std::mt19937(seed));
@@ -296,8 +304,11 @@ void check_static_graph() {
                                        list_of(graph.fires));
         const auto counter = make_static_graph_counter(bucket_of);
         see_first_step(witness, *counter, graph);
-        require_refused(witness, "Gradient 0 comes when backward of the first step has ended",
-                        [&] { counter->fire(0); });
+        for (const int gradient : all_of(bucket_of))
+            require_refused(witness,
+                            "Gradient " + std::to_string(gradient) +
+                                " comes when backward of the first step has ended",
+                            [&] { counter->fire(gradient); });
         for (unsigned int seed = 0; seed < 10; seed++)
             see_later_step(witness, *counter, graph, seed);
         for (const int gradient : graph.unused()) {

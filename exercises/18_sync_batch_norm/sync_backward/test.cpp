@@ -199,8 +199,12 @@ std::string cause_among(const WrongFormula (&formulas)[n], double yours, const P
     return "";
 }
 
-void check_gradients(Kind kind, const std::vector<int>& counts, const std::string& hint) {
-    const ByRank x = made(counts, 1.7), dy = made(counts, 2.9);
+void check_gradients(Kind kind, const std::vector<int>& counts, const std::string& hint,
+                     bool has_zero = false) {
+    const ByRank x = made(counts, 1.7);
+    ByRank dy = made(counts, 2.9);
+    if (has_zero)
+        dy[0][0] = 0;
     const Moments moments = moments_of(kind, x);
     const auto all = with_one_sum(
         static_cast<int>(counts.size()), kind == Kind::batch_norm ? 3 : 2,
@@ -280,6 +284,10 @@ void check_batch_norm() {
     check_gradients(Kind::batch_norm, {3, 7, 1, 4},
                     "The ranks have unequal numbers of values: divide by how many all have.");
     check_gradients(Kind::batch_norm, {4, 0, 6}, "One rank has no value, and takes part.");
+    check_gradients(Kind::batch_norm, {3, 4},
+                    "The first dy of rank 0 is 0 here, and its x moves mean and variance as any "
+                    "other.",
+                    true);
 }
 
 void check_rms_norm() {
@@ -290,6 +298,9 @@ void check_rms_norm() {
         Kind::rms_norm, {3, 7, 1, 4},
         "The rms is that of all ranks' values: this x moves the outputs of the others.");
     check_gradients(Kind::rms_norm, {4, 0, 6}, "One rank has no value, and takes part.");
+    check_gradients(Kind::rms_norm, {3, 4},
+                    "The first dy of rank 0 is 0 here, and its x moves the rms as any other.",
+                    true);
 }
 
 // Returns what wrong scales tell, or "".
@@ -357,6 +368,12 @@ void check_loss_scale() {
     check_scales({1, 3});
     check_scales({4, 4, 4});
     check_scales({5, 2, 8, 1});
+    if (const double scale = loss_scale(500'000, 2'000'000'000, 8192);
+        !(std::abs(scale - 2.048) <= 1e-9))
+        throw Wrong(
+            "500000 of 2000000000 samples, 8192 ranks: you say " + std::to_string(scale) +
+            "; right is 2.048.\nThe product of two ints may be more than an int holds: multiply "
+            "doubles.");
 }
 
 }  // namespace

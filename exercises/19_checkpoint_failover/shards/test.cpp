@@ -11,11 +11,12 @@ namespace {
 
 constexpr int never = -1;
 
-// Shard r of step s tells both.
+// Shard r of step s tells both, as far as two bytes hold s.
 Shards shards_of(int step, int count) {
     Shards shards;
     for (int rank = 0; rank < count; rank++)
-        shards.push_back({static_cast<std::uint8_t>(step), static_cast<std::uint8_t>(rank), 7,
+        shards.push_back({static_cast<std::uint8_t>(step), static_cast<std::uint8_t>(rank),
+                          static_cast<std::uint8_t>(step / 256),
                           static_cast<std::uint8_t>(step + rank)});
     return shards;
 }
@@ -27,8 +28,8 @@ std::string text_of(const std::optional<Shards>& shards) {
         return "no shard, or throws (does it read a file that is not there?)";
     std::string text = std::to_string(shards->size()) + " shards:";
     for (const auto& shard : *shards)
-        text += shard.size() == 4 ? " step " + std::to_string(shard[0]) + "'s number " +
-                                        std::to_string(shard[1]) + ","
+        text += shard.size() == 4 ? " step " + std::to_string(shard[0] + 256 * shard[2]) +
+                                        "'s number " + std::to_string(shard[1]) + ","
                                   : " " + std::to_string(shard.size()) + " bytes,";
     text.pop_back();
     return text;
@@ -105,8 +106,19 @@ void check_save_and_load() {
     const Shards with_empty{{1, 2}, {}, {3}};
     save_shards(folder, 12, with_empty);
     require(load_shards(folder), with_empty, "A shard may be empty, and is a shard.");
+    const Shards large{std::vector<std::uint8_t>(70'000, 5), std::vector<std::uint8_t>(65'536, 6)};
+    save_shards(folder, 13, large);
+    require(load_shards(folder), large,
+            "A shard may be large: are its bytes counted in 16 bits, or read into an array that is "
+            "full?");
+    Shards hundreds;
+    for (int rank = 0; rank < 300; rank++)
+        hundreds.push_back(
+            {static_cast<std::uint8_t>(rank), static_cast<std::uint8_t>(rank / 256)});
+    save_shards(folder, 14, hundreds);
+    require(load_shards(folder), hundreds, "There are 300 shards: any number of ranks may save.");
     const Shards with_newlines{{'\n', 0, '\n'}, {' ', '\n'}};
-    save_shards(folder, 13, with_newlines);
+    save_shards(folder, 15, with_newlines);
     require(load_shards(folder), with_newlines,
             "A shard may have any bytes, also zeros, spaces and newlines.");
 }
@@ -168,16 +180,45 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
     }
 }
 
+// The run that goes on after a crash comes to the same step again, with other numbers in it.
+void check_that_it_is_saved_again(const Contents& start, const Shards& old, int step) {
+    Shards other = shards_of(step, 2);
+    for (auto& shard : other)
+        shard.assign({9, 9});
+    for (int call = 0;; call++) {
+        CrashingFolder folder(start, call);
+        try {
+            save_shards(folder, step, shards_of(step, 2));
+            return;
+        } catch (const Crash&) {
+        }
+        std::vector<Contents> left = folder.after_power_failure();
+        left.push_back(folder.after_kill());
+        for (const Contents& contents : left) {
+            if (loaded(contents) != old)
+                continue;
+            CrashingFolder again(contents, never);
+            save_shards(again, step, other);
+            require(
+                loaded(again.after_kill()), other,
+                "The first save of step " + std::to_string(step) +
+                    " was interrupted, and the run that went on saved that step again. The first "
+                    "may have left files with any bytes in them: write all of them anew.");
+        }
+    }
+}
+
 void check_crash_safe() {
     const Shards old = shards_of(1, 2);
     crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
     CrashingFolder first({}, never);
     save_shards(first, 1, old);
-    for (const int step : {2, 3, 11}) {  // whatever the names are made of
+    for (const int step : {2, 3, 11, 257}) {  // whatever the names are made of
         const Shards newer = shards_of(step, 2);
         crash_everywhere(first.after_kill(),
                          [&](Folder& folder) { save_shards(folder, step, newer); }, {old, newer});
     }
+    check_that_it_is_saved_again(first.after_kill(), old, 2);
 }
 
 // Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
