@@ -7,6 +7,7 @@
 #include "07_broadcast/collective.hpp"
 #include "exercises/support/gate.hpp"
 #include "exercises/support/launches.hpp"
+#include "exercises/support/turns.hpp"
 
 namespace ddp::test {
 
@@ -149,6 +150,7 @@ void check_who_writes(int ranks, const OnFloats& collective) {
 // ---- The host
 
 void check_enqueues_only(int ranks, const OnFloats& collective, float right) {
+    Turns turns;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         constexpr std::size_t count = 1000;
@@ -158,12 +160,16 @@ void check_enqueues_only(int ranks, const OnFloats& collective, float right) {
         data.copy_from(std::vector<float>(count, -1));
         rank.barrier();
         Stream stream;
+        std::string for_ranks;
         std::string wrong = wrong_if_host_waits(stream, [&] {
             DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
                                       cudaMemcpyDeviceToDevice, stream));
-            collective(peers, data.data(), count, stream);
+            for_ranks =
+                turns.take(rank.rank(), [&] { collective(peers, data.data(), count, stream); });
         });
         peers.synchronize(stream);
+        if (!for_ranks.empty())
+            wrong = for_ranks;
         const std::vector<float> results = data.to_host_now();
         if (wrong.empty() && std::ranges::count(results, right) != std::ssize(results))
             wrong = "rank " + std::to_string(rank.rank()) +

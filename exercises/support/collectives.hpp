@@ -50,9 +50,9 @@ void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
 // Checks that the threads of each rank share the elements that they write to its array.
 void check_who_writes(int ranks, const OnFloats& collective);
 
-// Checks that the host does not wait in the call, and that the call reads its data only when the
-// work that was enqueued before it is done. All of rank r's elements are r + 1, and `right` in the
-// result.
+// Checks that the host does not wait in the call, neither for the stream nor for other ranks, and
+// that the call reads its data only when the work that was enqueued before it is done. All of rank
+// r's elements are r + 1, and `right` in the result.
 void check_enqueues_only(int ranks, const OnFloats& collective, float right);
 
 // Checks that a call is refused in which one rank differs from the others: `collective` is called

@@ -34,7 +34,7 @@ fi
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
     printf '%s\n' exercises/support/{answers,brought_along,explored,make_mutant}.sh
-    printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
+    printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
             printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}

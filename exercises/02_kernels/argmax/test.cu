@@ -238,6 +238,7 @@ void check_many_blocks() {
     ask(5'003, 1, 100, " There is only one block.");
     check_shares(20'011, 7, 96);
     check_work(20'011, 7, 96);
+    check_work(40, 3, 64);  // as few as a block alone could look at
 }
 
 }  // namespace

@@ -162,6 +162,7 @@ void check_many_blocks() {
     check_starts(777, 1, 100, "There is only one block.");
     check_starts(0, 4, 32, "");
     check_work(5'003, 7, 96);
+    check_work(60, 3, 64);  // as few as a block alone could scan
 }
 
 // ---- Task compact

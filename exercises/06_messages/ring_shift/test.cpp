@@ -11,6 +11,7 @@
 #include "exercises/support/gate.hpp"
 #include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
+#include "exercises/support/turns.hpp"
 
 namespace ddp::test {
 namespace {
@@ -106,6 +107,7 @@ std::uint64_t operations_of(Peers& peers) {
 // Checks that the host does not wait, and that a rank makes one send and one receive.
 void check_calls(int ranks, int distance) {
     const std::string what = ranks_text(ranks) + ", distance " + std::to_string(distance);
+    Turns turns;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20, wait_s + 4);
         constexpr std::size_t count = 1000;
@@ -120,13 +122,18 @@ void check_calls(int ranks, int distance) {
         const std::uint64_t before = operations_of(peers);
         rank.barrier();
         Stream stream;
+        std::string for_ranks;
         std::string wrong = wrong_if_host_waits(stream, [&] {
             DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
                                       cudaMemcpyDeviceToDevice, stream));
-            ring_shift(peers, data.data(), received.data(), count, distance, stream);
+            for_ranks = turns.take(rank.rank(), [&] {
+                ring_shift(peers, data.data(), received.data(), count, distance, stream);
+            });
             DDP_CHECK(cudaMemsetAsync(data.data(), 0, count * sizeof(float), stream));
         });
         peers.synchronize(stream);
+        if (!for_ranks.empty())
+            wrong = for_ranks;
         const std::uint64_t operations = operations_of(peers) - before;
         if (wrong.empty() && operations > 2)
             wrong = "rank " + std::to_string(rank.rank()) + " has made " +

@@ -15,6 +15,7 @@
 #include "exercises/support/launches.hpp"
 #include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
+#include "exercises/support/turns.hpp"
 
 namespace ddp::test {
 namespace {
@@ -253,6 +254,7 @@ void check_what_travels(int ranks, std::size_t bytes) {
 }
 
 void check_host_goes_on(int ranks) {
+    Turns turns;
     on_ranks(ranks, [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         constexpr std::size_t count = 1000;
@@ -261,9 +263,15 @@ void check_host_goes_on(int ranks) {
         auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
         rank.barrier();
         Stream stream;
-        const std::string wrong = wrong_if_host_waits(
-            stream, [&] { narrow_all_reduce(peers, data.data(), count, narrow.data(), stream); });
+        std::string for_ranks;
+        std::string wrong = wrong_if_host_waits(stream, [&] {
+            for_ranks = turns.take(rank.rank(), [&] {
+                narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
+            });
+        });
         peers.synchronize(stream);
+        if (!for_ranks.empty())
+            wrong = for_ranks;
         throw_first_wrong(rank,
                           wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
     });

@@ -193,6 +193,7 @@ void check_merge() {
                    "one.");
     check_merge_of({3, 11}, 0, "The parts are of unequal sizes: a mean weighs by its count.");
     check_merge_of({11, 3}, 0, "The parts are of unequal sizes: a mean weighs by its count.");
+    check_merge_of({1, 1}, 0, "Two parts have one value each, and the mean is between them.");
     check_merge_of({0, 7, 0, 1}, 0, "Two parts have no value: they change nothing.");
     check_merge_of({20'000, 1, 20'000}, 0,
                    "One part has a single value, and the others have many: it moves the mean a "
