@@ -673,6 +673,21 @@ std::vector<Story> stories_of_late() {
     });
     stories.push_back([=] {
         play_in_time(
+            "4 ranks, a limit of 300 ms. What rank 1 sends comes at 50 ms a byte, and rank 3 "
+            "never comes: ",
+            long_addresses(4), 300ms, [&](Job& job) {
+                job.with_wire(1, [](Wire& wire) {
+                    wire.up.is_slow = true;
+                    wire.up.pause = 50ms;
+                });
+                start_in_time(job, {0, 1, 2});
+                require_cause(job, {0, 2}, 1, 300ms + slack,
+                              "A rank of which a part has come has not come: it is the lowest "
+                              "that is missing.");
+            });
+    });
+    stories.push_back([=] {
+        play_in_time(
             "3 ranks, a limit of 300 ms, and what rank 0 sends to rank 1 comes at 50 ms a byte: ",
             long_addresses(3), 300ms, [&](Job& job) {
                 job.with_wire(1, [](Wire& wire) {

@@ -138,8 +138,8 @@ std::vector<Fault> faults_in_values() {
         {"gives one element in the middle the value of the one before it when the root is not rank "
          "0",
          spoil_middle_unless_from_0,
-         "Are two neighbours equal, on rank 1 or 2? A float has 24 bits: near 1,000,000,000 it "
-         "holds each 64th whole number only."}};
+         "Are two neighbours equal, on rank 1 or 2? A float holds whole numbers up to 2^24 only: "
+         "larger ones are rounded, near 1,000,000,000 to each 64th."}};
 }
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,

@@ -77,7 +77,11 @@ class Book {
                      ? "need not wait here, and you let it wait. (A patience of 0 asks whether "
                        "it may begin now.)"
                      : "must wait here, and you let it pass.") +
-                (ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?" : "") +
+                (bound_ == std::numeric_limits<int>::max()
+                     ? " The bound is the largest int here: added to a number of steps it "
+                       "overflows. Subtract the numbers of steps instead."
+                 : ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?"
+                                                          : "") +
                 (!left_.empty() && done_[at(worker)] > 999
                      ? " One that has left is not the slowest again, however long others go on."
                      : "") +
@@ -118,6 +122,9 @@ void check_who_may_pass() {
     Book one(1, 0);
     for (int i = 0; i < 3; i++)
         one.step(0);
+    Book unbounded(2, std::numeric_limits<int>::max());
+    for (const int worker : {0, 1, 1, 0, 1, 1})
+        unbounded.step(worker);
     for (const int workers : {2, 3, 5})
         for (const int bound : {0, 1, 2, 7}) {
             Book book(workers, bound);

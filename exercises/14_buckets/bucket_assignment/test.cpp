@@ -190,6 +190,9 @@ void check_assignment() {
           "gradient of that type; and each counts its own limits.");
     check({{10, full}, {10, full, 1}, {10, full}, {10, full, 1}}, {60}, {{0, 2}, {1, 3}},
           "Two gradients of one type lie on two devices: one all-reduce cannot have both.");
+    check({{100, full}, {100, full, 1}, {100, full}, {100, full}, {100, full, 1}, {100, full, 1}},
+          {400, 800}, {{0}, {1}, {2, 3}, {4, 5}},
+          "The first bucket of a type AND device has the first limit, whatever other devices do.");
     check({{10, full, 16}, {10, half, 0}, {10, full, 100}, {10, full, 16}, {10, half, 84}}, {60},
           {{0, 3}, {1}, {2}, {4}},
           "A device may have any number, and gradients on two devices never share a bucket.");

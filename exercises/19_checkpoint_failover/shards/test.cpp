@@ -121,6 +121,9 @@ void check_save_and_load() {
     save_shards(folder, 15, with_newlines);
     require(load_shards(folder), with_newlines,
             "A shard may have any bytes, also zeros, spaces and newlines.");
+    const Shards empty_at_the_end{{1}, {}, {}};
+    save_shards(folder, 16, empty_at_the_end);
+    require(load_shards(folder), empty_at_the_end, "The last shards are empty, and are shards.");
 }
 
 // Returns what a checkpoint that is found in part tells, or "".
