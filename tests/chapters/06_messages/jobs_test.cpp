@@ -220,26 +220,31 @@ TEST_CASE("a rank that ends by itself in the middle is named as well") {
     }
 }
 
+void require_name_of_stopped(const Launch& launch, const std::string& victim) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ChildResult job = start(launch, {"--what", "stop", "--victim", victim, "--timeout", "2"});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    CAPTURE(launch.name, victim, job.output, taken.count());
+    const std::string output = plain(job.output);
+    REQUIRE(count(output, "error:") == 1);
+    REQUIRE(count(output, "is it stopped?") == 1);
+    if (victim == "1")
+        REQUIRE(count(output,
+                      "in barrier (call 2) for rank 1, which did not come (its last call was "
+                      "all_gather (call 1)); rank 1 has said nothing for") == 1);
+    REQUIRE(job.exit_code != 0);
+    REQUIRE(taken.count() < 10);
+    REQUIRE(nothing_is_left());
+}
+
 TEST_CASE("a rank that is stopped is named within the time-out") {
     for (const char* victim : {"0", "1"})
-        for (const Launch& launch : launches(3)) {
-            CAPTURE(launch.name, victim);
-            const auto begin = std::chrono::steady_clock::now();
-            const ChildResult job =
-                start(launch, {"--what", "stop", "--victim", victim, "--timeout", "2"});
-            const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-            CAPTURE(job.output, taken.count());
-            const std::string output = plain(job.output);
-            REQUIRE(count(output, "error:") == 1);
-            REQUIRE(count(output, "is it stopped?") == 1);
-            if (std::string(victim) == "1")
-                REQUIRE(count(output,
-                              "in barrier (call 2) for rank 1, which did not come (its last "
-                              "call was all_gather (call 1)); rank 1 has said nothing for") == 1);
-            REQUIRE(job.exit_code != 0);
-            REQUIRE(taken.count() < 10);
-        }
-    REQUIRE(nothing_is_left());
+        require_name_of_stopped(launches(3).front(), victim);
+}
+
+TEST_CASE("a rank that is stopped is named within the time-out, by mpirun's ranks", "[.long]") {
+    for (const char* victim : {"0", "1"})
+        require_name_of_stopped(launches(3).back(), victim);
 }
 
 // Returns the output of a job that must fail in time and leave nothing behind.
@@ -254,18 +259,25 @@ std::string output_of_failure(const Launch& launch, const Words& words) {
     return plain(job.output);
 }
 
-TEST_CASE("a rank that is stopped outside a call is named within the time-out") {
+void require_name_of_stopped_outside(const Launch& launch) {
     const std::string silent = " has said nothing for [1-4].[0-9] s: is it stopped\\?";
     const std::vector<std::pair<std::string, std::string>> cases{{"0", "busy"}, {"1", "end"}};
-    for (const auto& [victim, others] : cases)
-        for (const Launch& launch : launches(3)) {
-            const std::string output = output_of_failure(
-                launch, {"--what", "stop, others " + others, "--victim", victim, "--timeout", "1"});
-            CAPTURE(output);
-            // Where nothing interrupts the others, the launcher may have seen it as well.
-            REQUIRE(std::regex_match(output, std::regex("(launcher: .*\n)?error: rank " + victim +
-                                                        silent + "\n(launcher: .*\n)?")));
-        }
+    for (const auto& [victim, others] : cases) {
+        const std::string output = output_of_failure(
+            launch, {"--what", "stop, others " + others, "--victim", victim, "--timeout", "1"});
+        CAPTURE(output);
+        // Where nothing interrupts the others, the launcher may have seen it as well.
+        REQUIRE(std::regex_match(output, std::regex("(launcher: .*\n)?error: rank " + victim +
+                                                    silent + "\n(launcher: .*\n)?")));
+    }
+}
+
+TEST_CASE("a rank that is stopped outside a call is named within the time-out") {
+    require_name_of_stopped_outside(launches(3).front());
+}
+
+TEST_CASE("a rank that is stopped outside a call is named, by mpirun's ranks", "[.long]") {
+    require_name_of_stopped_outside(launches(3).back());
 }
 
 TEST_CASE("a rank that is stopped when its program has done its work") {

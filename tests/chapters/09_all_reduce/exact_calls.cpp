@@ -178,18 +178,6 @@ int wrong_of_count(Communicator& communicator, Stream& stream, std::size_t count
            wrong_of_type<unsigned char>(communicator, stream, count);
 }
 
-// Arrays that are cut into several slices, of which the last is short.
-int wrong_of_large(Communicator& communicator, Stream& stream) {
-    Calls<float> whole(communicator, stream, 1'200'011), chunks(communicator, stream, 400'003);
-    whole.all_reduce(ReduceOp::sum);
-    whole.broadcast(communicator.world_size() - 1);
-    whole.reduce(ReduceOp::maximum, 0);
-    whole.messages();
-    chunks.reduce_scatter(ReduceOp::average);
-    chunks.all_gather();
-    return whole.wrong() + chunks.wrong();
-}
-
 // A NaN on one rank reaches every rank, whatever the other ranks have.
 int wrong_of_nan(Communicator& communicator, Stream& stream) {
     const int ranks = communicator.world_size();
@@ -214,18 +202,26 @@ int wrong_of_nan(Communicator& communicator, Stream& stream) {
 int wrong_of_all_calls(Rank& rank, const std::string& kind, bool quick) {
     const auto ranks = static_cast<std::size_t>(rank.world_size());
     Stream stream;
-    int wrong = 0;
-    {
-        const auto communicator = make_communicator(kind, rank, small_arena);
-        wrong += communicator->kind() != kind;
-        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1,
-                                        std::size_t{127}, std::size_t{10007}})
-            if (!quick || count == ranks + 1)
-                wrong += wrong_of_count(*communicator, stream, count);
-        wrong += wrong_of_nan(*communicator, stream);
-    }
+    const auto communicator = make_communicator(kind, rank, small_arena);
+    int wrong = communicator->kind() != kind;
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1,
+                                    std::size_t{127}, std::size_t{10007}})
+        if (!quick || count == ranks + 1)
+            wrong += wrong_of_count(*communicator, stream, count);
+    return wrong + wrong_of_nan(*communicator, stream);
+}
+
+int wrong_of_large_calls(Rank& rank, const std::string& kind) {
     const auto communicator = make_communicator(kind, rank, large_arena);
-    return wrong + wrong_of_large(*communicator, stream);
+    Stream stream;
+    Calls<float> whole(*communicator, stream, 1'200'011), chunks(*communicator, stream, 400'003);
+    whole.all_reduce(ReduceOp::sum);
+    whole.broadcast(rank.world_size() - 1);
+    whole.reduce(ReduceOp::maximum, 0);
+    whole.messages();
+    chunks.reduce_scatter(ReduceOp::average);
+    chunks.all_gather();
+    return whole.wrong() + chunks.wrong();
 }
 
 int wrong_of_order(Rank& rank, const std::string& kind) {

@@ -15,9 +15,11 @@ template <class T>
 int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count);
 
 // Makes all calls with elements of every type, with every ReduceOp and every root, in place and out
-// of place, of 0 to 10,007 elements (if `quick`, of one more than there are ranks), and some of
-// them of 1,200,011.
+// of place, of 0 to 10,007 elements (if `quick`, of one more than there are ranks).
 int wrong_of_all_calls(Rank& rank, const std::string& kind, bool quick);
+
+// Makes some of the calls with arrays that are cut into several slices, of which the last is short.
+int wrong_of_large_calls(Rank& rank, const std::string& kind);
 
 // Checks that a collective waits for the kernel that writes its input, that a kernel enqueued after
 // the collective waits for it, and that the host waits for neither.

@@ -111,11 +111,17 @@ void require_end(const Launch& launch, const Expected& expected, int victim, int
     REQUIRE(std::filesystem::is_empty(path));
 }
 
-void require_all_ends(int victim, int elements) {
-    for (const Launch& launch : all_launches(3))
-        for (const Expected& expected : all_expected(elements))
-            if (launch.name != "threads" || !expected.loses_rank)  // no process would be left
-                require_end(launch, expected, victim, elements);
+void require_ends(const Launch& launch, int victim, int elements) {
+    for (const Expected& expected : all_expected(elements))
+        if (launch.name != "threads" || !expected.loses_rank)  // no process would be left
+            require_end(launch, expected, victim, elements);
+}
+
+// Loses a rank in a short call.
+void require_losses(const Launch& launch, int victim) {
+    for (const Expected& expected : all_expected(100))
+        if (expected.loses_rank)
+            require_end(launch, expected, victim, 100);
 }
 
 }  // namespace
@@ -123,16 +129,21 @@ void require_all_ends(int victim, int elements) {
 TEST_CASE("every fault in a long call, and lost ranks in a short one, for several ranks at fault") {
     if (!processes_can_run_kernels(3))
         return;
-    if (!has_mpirun())
+    require_ends(threads(3), 1, 5000);
+    const Launch launcher = launches(FAULT_SCENARIO, 3).front();
+    require_ends(launcher, 1, 5000);
+    require_losses(launcher, 0);
+}
+
+TEST_CASE("the same faults, of a job that mpirun has started", "[.long]") {
+    if (!has_mpirun() || !processes_can_run_kernels(3)) {
         std::cout << "SKIPPED: faults of jobs started by mpirun (no mpirun, or built without MPI)"
                   << std::endl;
-    require_all_ends(1, 5000);
-    const std::vector<Launch> processes = launches(FAULT_SCENARIO, 3);
-    for (const Expected& expected : all_expected(100))
-        if (expected.loses_rank) {
-            require_end(processes.front(), expected, 0, 100);
-            require_end(processes.back(), expected, 2, 100);
-        }
+        return;
+    }
+    const Launch mpirun = launches(FAULT_SCENARIO, 3).back();
+    require_ends(mpirun, 1, 5000);
+    require_losses(mpirun, 2);
 }
 
 TEST_CASE("a failure that is not caught ends with one line and an exit code") {
@@ -191,7 +202,8 @@ TEST_CASE("every fault a hundred times", "[.repeat]") {
     const char* asked = std::getenv("DDP_REPEAT");
     const int times = asked == nullptr ? 100 : std::atoi(asked);
     for (int i = 1; i <= times; i++) {
-        require_all_ends(i % 3, i % 2 == 0 ? 100 : 5000);
+        for (const Launch& launch : all_launches(3))
+            require_ends(launch, i % 3, i % 2 == 0 ? 100 : 5000);
         std::cout << i << " of " << times << " times every fault\n" << std::flush;
     }
 }

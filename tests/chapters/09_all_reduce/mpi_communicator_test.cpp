@@ -45,19 +45,26 @@ bool is_missing() {
     return !has_mpirun();
 }
 
-}  // namespace
-
-TEST_CASE("every call, every type, every sum, over MPI") {
-    if (!processes_can_run_kernels(3))
+void require_all_calls_of(int ranks) {
+    if (!processes_can_run_kernels(ranks))
         return;
     if (is_missing())
         return;
-    for (const int ranks : {1, 2, 3}) {
-        const ChildResult job = start(by_mpirun(ranks), {}, 240, strict);
-        CAPTURE(ranks, job.output);
-        REQUIRE(job.output == nothing_wrong(ranks));
-        REQUIRE(job.exit_code == 0);
-    }
+    const ChildResult job = start(by_mpirun(ranks), {}, 240, strict);
+    CAPTURE(ranks, job.output);
+    REQUIRE(job.output == nothing_wrong(ranks));
+    REQUIRE(job.exit_code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("every call, every type, every sum, over MPI") {
+    for (const int ranks : {1, 3})
+        require_all_calls_of(ranks);
+}
+
+TEST_CASE("every call, every type, every sum, over MPI, of two ranks", "[.long]") {
+    require_all_calls_of(2);
 }
 
 TEST_CASE("in the order of streams, and two communicators at once, over MPI") {

@@ -10,7 +10,8 @@ const Program traffic(BENCH_TRAFFIC);
 
 }  // namespace
 
-TEST_CASE("bench traffic: three orders, three tables, and a row of each hook in the file") {
+TEST_CASE("bench traffic: three orders, three tables, and a row of each hook in the file",
+          "[.long]") {
     const Pictures data(600, 110);
     const ProgramRun run = traffic.run({"--data", data.folder()});
     for (const char* part : {"all ranks must do the same, in the same order",

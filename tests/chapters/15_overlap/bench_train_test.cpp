@@ -24,7 +24,8 @@ std::string write_python(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("bench train measures the PyTorch of the Python that is named, and says its version") {
+TEST_CASE("bench train measures the PyTorch of the Python that is named, and says its version",
+          "[.long]") {
     const TemporaryFolder folder;
     const ProgramRun run = bench.run({"--pytorch", write_python(folder)});
     REQUIRE(run.count("PyTorch 9.8.7, one thread a rank") == 1);

@@ -94,7 +94,7 @@ TEST_CASE("sharded program: the hybrid ends in the bits of DDP on two levels, an
     REQUIRE(program.run(words + Words{"--levels", "1"}).count("Their bits differ") == 1);
 }
 
-TEST_CASE("sharded program: a transformer at one stage is the same as among all") {
+TEST_CASE("sharded program: a transformer at one stage is the same as among all", "[.long]") {
     const ProgramRun all = program.run({"--model", "transformer", "--quick", "--ranks", "3"});
     REQUIRE(all.count("All stages end in the same bits.") == 1);
     const ProgramRun one =
@@ -119,7 +119,8 @@ TEST_CASE("sharded program: clipping is an exception to the one hash, and says s
     REQUIRE(free.csv.text(1, "hash") != clipped.csv.text(1, "hash"));
 }
 
-TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one hash, and says so") {
+TEST_CASE("sharded program: gathering in bfloat16 is an exception to the one hash, and says so",
+          "[.long]") {
     const Words words{"--model", "transformer", "--quick", "--ranks", "3"};
     const ProgramRun rounded = program.run(words + Words{"--bfloat16"});
     REQUIRE(rounded.count("Stages 0 to 2 end in the same bits.") == 1);
