@@ -36,7 +36,8 @@ TEST_CASE("bench sharded measures every sharding, and simulates it here and at s
     }
 }
 
-TEST_CASE("bench sharded measures the PyTorch of the Python that is named, and says its version") {
+TEST_CASE("bench sharded measures the PyTorch of the Python that is named, and says its version",
+          "[.long]") {
     // It stands in for a Python with PyTorch: each round has taken the same seconds.
     const TemporaryFolder folder;
     const std::filesystem::path python = folder / "python";
