@@ -5,7 +5,7 @@
 
 #include "05_ranks/world.hpp"
 #include "19_checkpoint_failover/state/checkpoint_folder.hpp"
-#include "20_transformer/show/attention_report.hpp"
+#include "20_transformer/layers/attention_picture.hpp"
 #include "20_transformer/show/five_report.hpp"
 #include "20_transformer/show/training_view.hpp"
 #include "20_transformer/show/translation_run.hpp"
@@ -34,7 +34,7 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
            const TranslationSettings& mine, const CommonOptions& common, TranslationResult& result,
            HeldOut& held_out) {
     TrainingView view(rank, data.corpus.name, common.csv);
-    const auto translate = [&](Transformer& model) {
+    const auto translate = [&](TranslationModel& model) {
         const std::span<const SentencePair> pairs = data.corpus.test;
         return translate_held_out(rank, model, *data.tokenizer,
                                   pairs.first(std::min(most_held_out, pairs.size())),
@@ -44,7 +44,7 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
         .on_start = [&](int steps) { view.start(steps); },
         .on_step = [&](const StepReport& report) { view.step(report); },
         .on_epoch =
-            [&](int epoch, int step, double loss, Transformer& model) {
+            [&](int epoch, int step, double loss, TranslationModel& model) {
                 if (mine.pairs == "numerals")
                     return view.epoch(epoch, step, loss);
                 const HeldOut now = translate(model);
@@ -54,7 +54,7 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
             }};
     HeldOut all;
     const TranslationResult trained =
-        train_translation(rank, data, plan, hooks, [&](Transformer& model) {
+        train_translation(rank, data, plan, hooks, [&](TranslationModel& model) {
             all = translate(model);
             if (rank.rank() == 0)
                 write_attention(common.csv, model, *data.tokenizer, all.sources);

@@ -21,22 +21,10 @@
 // embedding, which is the end: the largest gradient of the model is the last one to be ready.
 #include "20_transformer/transformer.hpp"
 
-#include <cmath>
 #include <stdexcept>
-
-#include "03_network/layers/initialisers.hpp"
 
 namespace ddp {
 namespace {
-
-const TransformerOptions& checked_options(const TransformerOptions& o) {
-    if (o.vocabulary < 1 || o.width < 1 || o.heads < 1 || o.layers < 1 || o.feed_forward < 1 ||
-        o.longest < 1)
-        throw std::invalid_argument(
-            "a transformer needs a vocabulary, a width, heads, layers, a feed-forward width and a "
-            "longest sentence of at least 1 each");
-    return o;
-}
 
 // Makes the tables of source, target and output: one for all three, or one for each.
 std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const TransformerOptions& o) {
@@ -50,46 +38,18 @@ std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const Transf
     return {shared, shared, shared};
 }
 
-template <class Layer>
-std::vector<Layer> make_stack(const std::string& name, const PartMaker& make) {
-    std::vector<Layer> stack;  // from the bottom up
-    for (int i = 0; i < make.options.layers; i++)
-        stack.emplace_back(name + ".layers." + std::to_string(i), make);
-    return stack;
-}
-
-// Draws every matrix from the bound of Glorot and Bengio ("Xavier"): with it the numbers keep their
-// size both on the way forward and on the way back.
-void draw_matrices(const Parameters& parameters, Random& random) {
-    for (const auto& parameter : parameters) {
-        const Shape& shape = parameter->value.shape();
-        if (shape.size() != 2)
-            continue;
-        const auto bound = static_cast<float>(std::sqrt(6.0 / (shape[0] + shape[1])));
-        std::vector<float> values(parameter->value.size());
-        for (float& value : values)
-            value = random.uniform(-bound, bound);
-        parameter->value.copy_from(values);
-    }
-}
-
 }  // namespace
 
+const TransformerOptions& checked_options(const TransformerOptions& o) {
+    if (o.vocabulary < 1 || o.width < 1 || o.heads < 1 || o.layers < 1 || o.feed_forward < 1 ||
+        o.longest < 1)
+        throw std::invalid_argument(
+            "a transformer needs a vocabulary, a width, heads, layers, a feed-forward width and a "
+            "longest sentence of at least 1 each");
+    return o;
+}
+
 // ---- The layers of encoder and decoder
-
-MultiHeadAttention PartMaker::attention(const std::string& name) const {
-    return {layers, name, device, options.width, options.heads, options.dropout, random, masks};
-}
-
-FeedForward PartMaker::feed_forward(const std::string& name) const {
-    return {layers,          name,   device, options.width, options.feed_forward,
-            options.dropout, random, masks};
-}
-
-Residual PartMaker::residual(const std::string& name, int number) const {
-    return {layers, name, number, device, options.width, options.dropout, options.norm_first,
-            masks};
-}
 
 EncoderLayer::EncoderLayer(const std::string& name, const PartMaker& make)
     : self_attn_(make.attention(name + ".self_attn")),
@@ -128,7 +88,7 @@ Variable DecoderLayer::forward(Variable x, const Sublayer& look_back,
 
 Transformer::Transformer(Device& device, const TransformerOptions& o, Random& random,
                          const DropoutMasks& masks)
-    : Module("transformer"),
+    : TranslationModel("transformer"),
       options_(checked_options(o)),
       tables_(make_tables(device, o)),
       layers_(name()),
@@ -136,12 +96,14 @@ Transformer::Transformer(Device& device, const TransformerOptions& o, Random& ra
       source_embedding_(layers_.add<Embedding>("source_embedding", tables_[0],
                                                sinusoidal_positions(device, o.longest, o.width))),
       source_dropout_(layers_.add<Dropout>("source_dropout", o.dropout, masks)),
-      encoder_(make_stack<EncoderLayer>("encoder", {layers_, device, options_, random, masks})),
+      encoder_(make_stack<EncoderLayer>("encoder", o.layers,
+                                        {layers_, device, options_, random, masks})),
       encoder_norm_(layers_.add<LayerNorm>("encoder.norm", device, o.width)),
       target_embedding_(
           layers_.add<Embedding>("target_embedding", tables_[1], source_embedding_.positions())),
       target_dropout_(layers_.add<Dropout>("target_dropout", o.dropout, masks)),
-      decoder_(make_stack<DecoderLayer>("decoder", {layers_, device, options_, random, masks})),
+      decoder_(make_stack<DecoderLayer>("decoder", o.layers,
+                                        {layers_, device, options_, random, masks})),
       decoder_norm_(layers_.add<LayerNorm>("decoder.norm", device, o.width)),
       output_(layers_.add<TokenScores>("output", tables_[2])) {
     draw_matrices(parameters(), random);

@@ -10,11 +10,10 @@
 // How to translate with it is in layers/decoding.hpp.
 #include <vector>
 
-#include "20_transformer/attention.hpp"
 #include "20_transformer/layers/embedding.hpp"
-#include "20_transformer/layers/feed_forward.hpp"
+#include "20_transformer/layers/model_parts.hpp"
 #include "20_transformer/layers/part_times.hpp"
-#include "20_transformer/layers/residual.hpp"
+#include "20_transformer/layers/translation_model.hpp"
 
 namespace ddp {
 
@@ -28,21 +27,11 @@ struct TransformerOptions {
     double dropout = 0.1;
     bool norm_first = true;
     bool tie_embeddings = true;  // one table for source, target and output
+    bool decoder_only = false;   // no encoder: layers/decoder_only.hpp
 };
 
-// Makes the parts of a model, all of one size, and adds their layers to `layers`, which must
-// outlive the parts. The names of a part's layers begin with its `name`.
-struct PartMaker {
-    MultiHeadAttention attention(const std::string& name) const;
-    FeedForward feed_forward(const std::string& name) const;
-    Residual residual(const std::string& name, int number) const;
-
-    Sequential& layers;
-    Device& device;
-    const TransformerOptions& options;
-    Random& random;
-    const DropoutMasks& masks;
-};
+// Returns the options. Throws std::invalid_argument for sizes that make no model.
+const TransformerOptions& checked_options(const TransformerOptions& options);
 
 // One layer of the encoder: every token of the source looks at all of them.
 class EncoderLayer {
@@ -72,7 +61,7 @@ class DecoderLayer {
     Residual residual1_, residual2_, residual3_;
 };
 
-class Transformer : public Module {
+class Transformer : public TranslationModel {
   public:
     // Draws the first values of all matrices from +-sqrt(6 / (rows + columns)) (Glorot and Bengio,
     // 2010), as the tutorials of PyTorch do. `masks` must outlive the model; before each forward in
@@ -84,12 +73,15 @@ class Transformer : public Module {
     // Computes the scores of every token to come next [sentences * length, vocabulary], from the
     // tokens of the sources and of the targets, which begin with begin_token. Both are [sentences,
     // length]. Throws std::invalid_argument if they are not.
-    Variable forward(Tape& tape, const Tokens& source, const Tokens& target);
+    Variable forward(Tape& tape, const Tokens& source, const Tokens& target) override;
 
     // Compute the two halves of forward: source and target may have lengths of their own, and the
     // mask is the source's. encode returns [sentences * length, width], decode the scores.
     Variable encode(Tape& tape, const Tokens& source, const AttentionMask& mask);
     Variable decode(const Tokens& target, Variable memory, const AttentionMask& source_mask);
+
+    // Makes a Decoding, which keeps what it has computed.
+    NextScores begin_decoding(const Tokens& sources) override;
 
     // Calls `end` behind each part of every forward from now on. An empty function ends that.
     void observe(EndOfPart end) { end_of_part_ = std::move(end); }
@@ -97,7 +89,7 @@ class Transformer : public Module {
     Parameters parameters() const override { return layers_.parameters(); }
     void set_training(bool is_training) override;
 
-    const TransformerOptions& options() const { return options_; }
+    const TransformerOptions& options() const override { return options_; }
 
   private:
     friend class Decoding;

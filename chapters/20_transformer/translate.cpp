@@ -1,7 +1,7 @@
 // The search for one batch of sources; a row is a beginning of a translation:
 //
-//     encode    the sources, once
-//     next      the scores of every token behind every row (earlier keys and values are kept)
+//     begin     the model reads the sources
+//     next      the scores of every token behind every row
 //     extend    of each sentence: the best `beam` of its rows with every token behind them; what
 //               ends in end_token is a candidate, the others are the new rows
 //     drop      the rows that cannot win any more, until none is left, or the sentence is as long
@@ -23,7 +23,7 @@
 
 #include "19_checkpoint_failover/state/checkpoints.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
-#include "20_transformer/layers/decoding.hpp"
+#include "20_transformer/layers/decoder_only.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/tokenizer_json.hpp"
 #include "common/data/file.hpp"
@@ -53,19 +53,6 @@ struct Hypothesis {
 struct Search {
     std::vector<Hypothesis> growing, ended;
 };
-
-// Returns the sources, each with end_token behind it, padded: [sentences, length].
-Tokens padded_sources(Device& device, const std::vector<std::vector<int>>& sources) {
-    std::size_t length = 0;
-    for (const auto& source : sources)
-        length = std::max(length, source.size() + 1);
-    std::vector<int> tokens(sources.size() * length, pad_token);
-    for (std::size_t i = 0; i < sources.size(); i++) {
-        std::ranges::copy(sources[i], tokens.begin() + static_cast<std::ptrdiff_t>(i * length));
-        tokens[i * length + sources[i].size()] = end_token;
-    }
-    return Tokens(device, {static_cast<int>(sources.size()), static_cast<int>(length)}, tokens);
-}
 
 // Returns the log of the sum of exp over the scores of one row: what makes scores
 // log-probabilities.
@@ -159,13 +146,17 @@ void add_rows(Search& search, std::size_t beam, Rows& rows) {
             (*hypotheses)[k].row = static_cast<int>(first + std::min(k, beam - 1));
 }
 
-std::vector<Search> search_batch(Transformer& model, const std::vector<std::vector<int>>& sources,
+std::vector<Search> search_batch(TranslationModel& model,
+                                 const std::vector<std::vector<int>>& sources,
                                  const SearchOptions& options) {
-    Device& device = model.parameters().front()->value.device();
-    Decoding decoding(model, padded_sources(device, sources));
+    std::vector<std::vector<int>> ended = sources;
     std::vector<Search> searches(sources.size());
-    for (std::size_t i = 0; i < sources.size(); i++)
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        ended[i].push_back(end_token);
         searches[i].growing = {Hypothesis{{}, 0.0, static_cast<int>(i)}};
+    }
+    Device& device = model.parameters().front()->value.device();
+    const NextScores next = model.begin_decoding(padded(device, ended));
     const int longest = std::min(options.longest, model.options().longest - 1);
     for (int length = 0; length < longest; length++) {
         if (std::ranges::all_of(searches, [](const Search& each) { return each.growing.empty(); }))
@@ -173,7 +164,7 @@ std::vector<Search> search_batch(Transformer& model, const std::vector<std::vect
         Rows rows;
         for (Search& search : searches)
             add_rows(search, static_cast<std::size_t>(options.beam), rows);
-        const std::vector<float> scores = decoding.next(rows.last, rows.from_row).to_host();
+        const std::vector<float> scores = next(rows.last, rows.from_row);
         for (Search& search : searches)
             if (!search.growing.empty()) {
                 extend(search, scores, model.options().vocabulary, options.beam);
@@ -185,7 +176,7 @@ std::vector<Search> search_batch(Transformer& model, const std::vector<std::vect
 
 // Returns the best translation of each source. A narrow beam can lose the row that greedy search
 // follows, and with it a better sentence: so greedy's candidates count as well.
-std::vector<std::vector<int>> best_of_batch(Transformer& model,
+std::vector<std::vector<int>> best_of_batch(TranslationModel& model,
                                             const std::vector<std::vector<int>>& sources,
                                             const SearchOptions& options) {
     std::vector<Search> searches = search_batch(model, sources, options);
@@ -204,7 +195,7 @@ std::vector<std::vector<int>> best_of_batch(Transformer& model,
 
 }  // namespace
 
-std::vector<std::vector<int>> translate(Transformer& model,
+std::vector<std::vector<int>> translate(TranslationModel& model,
                                         const std::vector<std::vector<int>>& sources,
                                         const SearchOptions& options) {
     if (options.beam < 1)
@@ -227,7 +218,7 @@ std::vector<std::vector<int>> translate(Transformer& model,
     return translations;
 }
 
-std::vector<std::string> translate_on_all_ranks(Rank& rank, Transformer& model,
+std::vector<std::string> translate_on_all_ranks(Rank& rank, TranslationModel& model,
                                                 const Tokenizer& tokenizer,
                                                 const std::vector<std::string>& sentences,
                                                 const SearchOptions& options) {
@@ -262,7 +253,7 @@ HeldOut HeldOut::first(std::size_t most) const {
     return some;
 }
 
-HeldOut translate_held_out(Rank& rank, Transformer& model, const Tokenizer& tokenizer,
+HeldOut translate_held_out(Rank& rank, TranslationModel& model, const Tokenizer& tokenizer,
                            std::span<const SentencePair> pairs, const SearchOptions& search) {
     const Stopwatch watch;
     HeldOut held_out;
@@ -308,7 +299,8 @@ TransformerOptions model_in(const TrainingState& state, const std::string& name)
             .longest = number("longest sentence"),
             .dropout = 0,
             .norm_first = number("norm first") != 0,
-            .tie_embeddings = number("tied embeddings") != 0};
+            .tie_embeddings = number("tied embeddings") != 0,
+            .decoder_only = text_in(state, model_entry, name) == decoder_only_model};
 }
 
 }  // namespace
@@ -327,7 +319,7 @@ Translator::Translator(const std::filesystem::path& folder) {
     const TransformerOptions options = model_in(state, name);
     tokenizer_ = tokenizer_from_json(text_in(state, tokenizer_entry, name));
     Random random(0);
-    model_ = std::make_unique<Transformer>(device_, options, random, masks_);
+    model_ = make_translation_model(device_, options, random, masks_);
     model_->set_training(false);
     std::vector<NamedTensor> parameters;
     for (const auto& parameter : model_->parameters())

@@ -31,13 +31,13 @@ struct SearchOptions {
 // 6)^0.6, or the shortest would win (Wu et al., 2016). No beam returns a sentence with a lower
 // score than greedy's. Many sources are translated at the same time; `model` is in evaluation.
 // Throws std::invalid_argument if the beam is below 1.
-std::vector<std::vector<int>> translate(Transformer& model,
+std::vector<std::vector<int>> translate(TranslationModel& model,
                                         const std::vector<std::vector<int>>& sources,
                                         const SearchOptions& options = {});
 
 // Returns the translations of all sentences, which are dealt to the ranks, on every rank: sentence
 // i is translated by rank i % world_size. All ranks call it together.
-std::vector<std::string> translate_on_all_ranks(Rank& rank, Transformer& model,
+std::vector<std::string> translate_on_all_ranks(Rank& rank, TranslationModel& model,
                                                 const Tokenizer& tokenizer,
                                                 const std::vector<std::string>& sentences,
                                                 const SearchOptions& options = {});
@@ -59,7 +59,7 @@ struct HeldOut {
     HeldOut first(std::size_t most) const;
 };
 // Translates the pairs' sources. All ranks call it together; the result is the same on all.
-HeldOut translate_held_out(Rank& rank, Transformer& model, const Tokenizer& tokenizer,
+HeldOut translate_held_out(Rank& rank, TranslationModel& model, const Tokenizer& tokenizer,
                            std::span<const SentencePair> pairs, const SearchOptions& search);
 
 // A model and its tokenizer, as a training has left them in its newest checkpoint.
@@ -71,7 +71,7 @@ class Translator {
 
     std::string translate(const std::string& sentence, const SearchOptions& options);
 
-    Transformer& model() { return *model_; }
+    TranslationModel& model() { return *model_; }
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     int step() const { return step_; }  // of the checkpoint
 
@@ -79,7 +79,7 @@ class Translator {
     Device device_;
     DropoutMasks masks_{0};
     std::unique_ptr<Tokenizer> tokenizer_;
-    std::unique_ptr<Transformer> model_;
+    std::unique_ptr<TranslationModel> model_;
     int step_ = 0;
 };
 

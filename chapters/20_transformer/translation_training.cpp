@@ -24,6 +24,7 @@
 #include "15_overlap/compression.hpp"
 #include "16_recipe/clip_gradients.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
+#include "20_transformer/layers/decoder_only.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
@@ -87,14 +88,14 @@ class TranslationTraining {
         return result_;
     }
 
-    Transformer& model() { return *model_; }
+    TranslationModel& model() { return *model_; }
 
   private:
-    std::unique_ptr<Transformer> make_model() {
+    std::unique_ptr<TranslationModel> make_model() {
         TransformerOptions options = plan_.model;
         options.vocabulary = data_.tokenizer->size();
         Random random(plan_.seed);
-        return std::make_unique<Transformer>(device_, options, random, masks_);
+        return make_translation_model(device_, options, random, masks_);
     }
 
     std::size_t arena_bytes() const {
@@ -196,7 +197,7 @@ class TranslationTraining {
                       .samples = share.sentences,
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
-        const DeviceBatch tokens = slots_.to_device(share);
+        const DeviceBatch tokens = slots_.to_device(batch_for(*model_, share));
         const Variable scores =
             ddp_.forward([&] { return model_->forward(tape_, tokens.source, tokens.target_in); });
         const Variable loss = token_loss(scores, tokens.target_out, plan_.smoothing, divisor);
@@ -216,7 +217,7 @@ class TranslationTraining {
         for (int i = 0; i < batches.batches(); i++) {
             rank_.check();
             const TokenBatch share = batches.batch(i, rank_.rank(), rank_.world_size());
-            const DeviceBatch tokens = slots_.to_device(share);
+            const DeviceBatch tokens = slots_.to_device(batch_for(*model_, share));
             const Variable scores = model_->forward(tape_, tokens.source, tokens.target_in);
             mine.loss += token_loss(scores, tokens.target_out, 0.0, 1.0).value().to_host()[0];
             mine.tokens += share.target_tokens;
@@ -264,7 +265,7 @@ class TranslationTraining {
     Device& device_;
     TokenSlots& slots_;
     DropoutMasks masks_;
-    const std::unique_ptr<Transformer> model_;
+    const std::unique_ptr<TranslationModel> model_;
     const std::unique_ptr<Communicator> communicator_;
     DistributedDataParallel ddp_;
     FusedAdam optimizer_;
@@ -292,7 +293,7 @@ double learning_rate_at(int step, double peak, int warm_up) {
 
 TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const TranslationPlan& plan, const TranslationHooks& hooks,
-                                    const std::function<void(Transformer& model)>& use) {
+                                    const std::function<void(TranslationModel& model)>& use) {
     rank.select_device();
     if (plan.batch < rank.world_size())
         throw OptionError("--batch " + std::to_string(plan.batch) + " gives some of " +

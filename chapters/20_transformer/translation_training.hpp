@@ -33,7 +33,7 @@ struct TranslationHooks {
     std::function<void(const StepReport&)> on_step = {};  // every few steps
     // Called after each epoch, with the model in evaluation; `loss` is the validation's, for a
     // token.
-    std::function<void(int epoch, int step, double loss, Transformer& model)> on_epoch = {};
+    std::function<void(int epoch, int step, double loss, TranslationModel& model)> on_epoch = {};
 };
 
 struct TranslationResult {
@@ -50,7 +50,7 @@ struct TranslationResult {
 // training, and std::runtime_error if none of them is whole or the loss is no longer a number.
 TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const TranslationPlan& plan, const TranslationHooks& hooks,
-                                    const std::function<void(Transformer& model)>& use);
+                                    const std::function<void(TranslationModel& model)>& use);
 
 // Computes a batch of each size that these pairs can make, of 1 to `most_sentences` sentences, and
 // forgets it: then no rank loads kernels for a new length while another rank's bucket waits for it

@@ -8,6 +8,7 @@
 // and the same with values. Then the last tokens, and only they, go through the layer.
 #include "20_transformer/layers/decoding.hpp"
 
+#include <memory>
 #include <stdexcept>
 
 #include "common/gpu/gpu.hpp"
@@ -130,6 +131,13 @@ Tensor Decoding::next(const std::vector<int>& last, const std::vector<int>& from
     }
     length_++;
     return model_.output_.forward(model_.decoder_norm_.forward(x)).value();
+}
+
+NextScores Transformer::begin_decoding(const Tokens& sources) {
+    return [decoding = std::make_shared<Decoding>(*this, sources)](const auto& last,
+                                                                   const auto& from_row) {
+        return decoding->next(last, from_row).to_host();
+    };
 }
 
 }  // namespace ddp

@@ -60,6 +60,16 @@ DeviceBatch TokenSlots::to_device(const TokenBatch& batch) {
     return tokens;
 }
 
+Tokens padded(Device& device, const std::vector<std::vector<int>>& rows) {
+    const std::size_t length = std::ranges::max(rows, {}, &std::vector<int>::size).size();
+    std::vector<int> tokens;
+    for (std::vector<int> row : rows) {
+        row.resize(length, pad_token);
+        tokens.insert(tokens.end(), row.begin(), row.end());
+    }
+    return Tokens(device, {static_cast<int>(rows.size()), static_cast<int>(length)}, tokens);
+}
+
 Labels lengths_without_padding(const Tokens& tokens) {
     const int sentences = tokens.dim(0);
     const Labels lengths(tokens.device(), {sentences});

@@ -1,6 +1,7 @@
 #pragma once
 // Tokens on the device: the batch that forward and loss take, and how long its sentences are.
 #include <array>
+#include <vector>
 
 #include "01_sgd/tensor.hpp"
 #include "20_transformer/words/token_batches.hpp"
@@ -43,6 +44,9 @@ class TokenSlots {
     std::array<Slot, 2> slots_;
     std::size_t next_ = 0;
 };
+
+// Returns the rows, padded to the longest: [rows, length].
+Tokens padded(Device& device, const std::vector<std::vector<int>>& rows);
 
 // Returns for each sentence of `tokens` [sentences, length] how many tokens it has without the
 // padding behind them.

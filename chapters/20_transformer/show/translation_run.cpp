@@ -55,6 +55,8 @@ void add_translation_options(Options& options, TranslationSettings& mine) {
     options.add_int("--beam", mine.beam, {1, 50}, "beginnings that the search keeps");
     options.add_flag("--post-norm", mine.post_norm, "normalise behind each sum, not before");
     options.add_flag("--untied", mine.untied, "source, target and output have own embeddings");
+    options.add_flag("--decoder-only", mine.decoder_only,
+                     "no encoder: one stack of twice the layers reads source and target");
     options.add_flag("--own-tokens", mine.own_tokens,
                      "divide each rank's loss by its own tokens: a mistake");
     options.add_flag("--bfloat16", mine.compresses, "send the gradients as 16-bit numbers");
@@ -113,7 +115,8 @@ TranslationPlan plan_of(const TranslationSettings& mine, const CommonOptions& co
                   .longest = 64,
                   .dropout = mine.dropout.value_or(suited.dropout),
                   .norm_first = !mine.post_norm,
-                  .tie_embeddings = !mine.untied};
+                  .tie_embeddings = !mine.untied,
+                  .decoder_only = mine.decoder_only};
     plan.tokenizer = mine.tokenizer;
     plan.vocabulary = chosen(mine.vocabulary, suited.vocabulary);
     plan.epochs = chosen(mine.epochs, common.quick ? 1 : suited.epochs);

@@ -19,7 +19,8 @@ struct TranslationSettings {
     int width = 0, layers = 0, heads = 4, vocabulary = 0, warm_up = 0, every = 100, beam = 1;
     std::optional<double> learning_rate, dropout, smoothing;
     double clip = 1.0;
-    bool post_norm = false, untied = false, own_tokens = false, compresses = false;
+    bool post_norm = false, untied = false, decoder_only = false, own_tokens = false,
+         compresses = false;
     bool five_only = false, train_only = false;
     std::string communicator = "native";
 };

@@ -44,6 +44,23 @@ void fill_row(std::span<int> row, int first, const std::vector<int>& tokens, int
 
 }  // namespace
 
+TokenBatch joined(const TokenBatch& batch) {
+    TokenBatch text = batch;
+    text.length = 2 * batch.length;
+    for (auto* rows : {&text.source, &text.target_in, &text.target_out})
+        rows->assign(2 * batch.source.size(), pad_token);
+    for (int first = 0; first < std::ssize(batch.source); first += batch.length) {
+        const auto source = batch.source.begin() + first;
+        const auto end = std::find(source, source + batch.length, pad_token);
+        std::copy(source, end, text.target_in.begin() + 2 * first);
+        const std::ptrdiff_t behind = 2 * first + (end - source);
+        std::copy_n(batch.target_in.begin() + first, batch.length, text.target_in.begin() + behind);
+        std::copy_n(batch.target_out.begin() + first, batch.length,
+                    text.target_out.begin() + behind);
+    }
+    return text;
+}
+
 BatchPlan::BatchPlan(const std::vector<TokenPair>& pairs, int global_batch, std::uint64_t seed,
                      int epoch, int pool)
     : pairs_(pairs) {

@@ -30,6 +30,11 @@ struct TokenBatch {
     int all_target_tokens = 0;
 };
 
+// Returns the batch as a language model reads it: target_in has each source with its end, and
+// behind it the old target_in; target_out has padding for the source, so it is not learned. Rows
+// are twice as long, and `source` is all padding.
+TokenBatch joined(const TokenBatch& batch);
+
 // The sentences of one epoch, in global batches. Each sentence is in one of them, and which does
 // not depend on the number of ranks: a training that goes on with more or fewer has the same global
 // batches.

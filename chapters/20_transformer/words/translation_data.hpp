@@ -60,6 +60,8 @@ std::map<std::string, std::string> configuration_of(const TranslationPlan& plan,
                                                     const TranslationData& data);
 // The entry of a checkpoint's configuration that holds the tokenizer, as JSON.
 inline const std::string tokenizer_entry = "tokenizer";
+// The one that says which model it is, and what it says of one without an encoder.
+inline const std::string model_entry = "model", decoder_only_model = "decoder only";
 // Throws OptionError unless the configuration holds the tokenizer of these sentences. (Equal
 // sentences give equal tokenizers, so only another corpus of the same name and size can have given
 // a different one.)

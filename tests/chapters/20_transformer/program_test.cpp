@@ -44,6 +44,18 @@ TEST_CASE("transformer: --quick shows the five mistakes, trains, and leaves a ch
     REQUIRE(program.call(sentence + Words{"--folder", checkpoints}).output == translated.output);
 }
 
+TEST_CASE(
+    "transformer: a model that is only a decoder is trained, kept and asked as the other one") {
+    const Words only{"--train-only", "--quick", "--decoder-only", "--beam", "2"};
+    const ProgramRun run = program.run(only);
+    REQUIRE(run.count("The parameters of all 4 ranks are equal to the bit") == 1);
+    const std::filesystem::path folder = *run.folder / "transformer";
+    const Words kept{"--folder", folder.string()};
+    REQUIRE(program.call(kept + Words{"--translate", "two hundred one"}).exit_code == 0);
+    REQUIRE(has(program.refusal(Words{"--train-only", "--quick"} + kept, 2),
+                "whose model was decoder only"));
+}
+
 TEST_CASE("transformer: the bench of uneven tokens says how far the mean of means is off") {
     const Program bench(BENCH_UNEVEN_TOKENS);
     const std::string output = bench.run({"--quick", "--ranks", "3"}).output;

@@ -65,7 +65,7 @@ Trained train(int ranks, const TranslationPlan& plan, int stop_at = 0) {
                                                  throw std::runtime_error("stopped by the test");
                                          }};
         const TranslationResult result =
-            train_translation(rank, data, plan, hooks, [&](Transformer& model) {
+            train_translation(rank, data, plan, hooks, [&](TranslationModel& model) {
                 if (is_first)
                     for (const auto& parameter : model.parameters())
                         if (!parameter->name.ends_with("key.bias"))
@@ -141,6 +141,30 @@ TEST_CASE("translation: no step copies from memory that is not pinned") {
     REQUIRE(uploads_in_steps(2) == 0);
 }
 #endif
+
+TEST_CASE("translation: two and three ranks learn the same without an encoder, and say so") {
+    const TemporaryFolder folder;
+    TranslationPlan plan = small_plan(folder.path());
+    plan.model.decoder_only = true;
+    const Trained alone = train(1, plan);
+    REQUIRE(alone.result.steps == steps);
+    plan.checkpoints.folder.clear();
+    for (const int ranks : {2, 3})
+        REQUIRE(distance(train(ranks, plan), alone) < 1e-4);
+    // Its checkpoint is of no use to the other model, and the other way round.
+    const auto failure_with = [&](const TranslationPlan& other) {
+        World world(thread_options(2));
+        const TranslationData data = encode_corpus(world, numeral_corpus(101, 15, 5, 1), other);
+        return failure_of(world, [&](Rank& rank) { train_translation(rank, data, other, {}, {}); });
+    };
+    REQUIRE(has(failure_with(small_plan(folder.path())),
+                "whose model was decoder only, and now it is encoder and decoder"));
+    const TemporaryFolder both;
+    train(1, small_plan(both.path()));
+    plan.checkpoints.folder = both.path();
+    REQUIRE(
+        has(failure_with(plan), "whose model was encoder and decoder, and now it is decoder only"));
+}
 
 TEST_CASE("translation: divided by its own tokens, a rank's loss is another one") {
     TranslationPlan wrong = small_plan();

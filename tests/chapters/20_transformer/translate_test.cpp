@@ -74,7 +74,7 @@ double score_of(double log, std::size_t length) {
 }
 
 // Returns the score of each sentence as a translation of its source, by one forward of all of them.
-std::vector<double> scores_of(Transformer& model, const std::vector<std::vector<int>>& sources,
+std::vector<double> scores_of(TranslationModel& model, const std::vector<std::vector<int>>& sources,
                               const std::vector<std::vector<int>>& sentences) {
     std::size_t length = 0;
     for (std::size_t i = 0; i < sources.size(); i++)
@@ -310,7 +310,7 @@ TEST_CASE("translate: after a training no beam is worse than greedy on 1,000 hel
     std::array<std::array<int, most + 1>, ranks> right{}, below{};
     world.run([&](Rank& rank) {
         const auto r = static_cast<std::size_t>(rank.rank());
-        train_translation(rank, data, plan, {}, [&](Transformer& model) {
+        train_translation(rank, data, plan, {}, [&](TranslationModel& model) {
             std::vector<std::vector<int>> sources;
             std::vector<std::string> expected;
             for (std::size_t i = r; i < data.corpus.test.size(); i += ranks) {

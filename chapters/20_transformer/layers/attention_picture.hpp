@@ -1,5 +1,5 @@
 #pragma once
-// Where the model looks while it translates: the attention of the decoder's last layer to the
+// Shows where the model looks while it translates: the attention of its last layer to the
 // source.
 #include <filesystem>
 #include <string>
@@ -13,7 +13,7 @@ namespace ddp {
 // Translates the first three sentences, and writes to the CSV file beside `csv`, if that is not
 // empty, how much each token of a translation takes of each token of its source, in the step that
 // chooses it: the mean over the heads. `model` is in evaluation.
-void write_attention(const std::filesystem::path& csv, Transformer& model,
+void write_attention(const std::filesystem::path& csv, TranslationModel& model,
                      const Tokenizer& tokenizer, const std::vector<std::string>& sentences);
 
 }  // namespace ddp

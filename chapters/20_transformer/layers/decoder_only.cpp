@@ -1,0 +1,96 @@
+#include "20_transformer/layers/decoder_only.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
+#include "20_transformer/words/tokenizer.hpp"
+
+namespace ddp {
+namespace {
+
+std::shared_ptr<Parameter> make_table(const std::string& name, Device& device,
+                                      const TransformerOptions& o) {
+    return std::make_shared<Parameter>(name + ".weight", Tensor(device, {o.vocabulary, o.width}));
+}
+
+}  // namespace
+
+DecoderOnlyTransformer::DecoderOnlyTransformer(Device& device, const TransformerOptions& o,
+                                               Random& random, const DropoutMasks& masks)
+    : TranslationModel("decoder_only"),
+      options_(checked_options(o)),
+      table_(make_table("embedding", device, o)),
+      layers_(name()),
+      embedding_(layers_.add<Embedding>("embedding", table_,
+                                        sinusoidal_positions(device, 2 * o.longest, o.width))),
+      dropout_(layers_.add<Dropout>("dropout", o.dropout, masks)),
+      stack_(make_stack<EncoderLayer>("decoder", 2 * o.layers,
+                                      {layers_, device, options_, random, masks})),
+      norm_(layers_.add<LayerNorm>("decoder.norm", device, o.width)),
+      output_(layers_.add<TokenScores>(
+          "output", o.tie_embeddings ? table_ : make_table("output", device, o))) {
+    draw_matrices(parameters(), random);
+}
+
+Variable DecoderOnlyTransformer::forward(Tape& tape, const Tokens& /*source*/, const Tokens& text) {
+    if (text.shape().size() != 2)
+        throw std::invalid_argument("a language model takes a tensor [sentences, length], not " +
+                                    text_of(text.shape()));
+    const AttentionMask looking_back{lengths_without_padding(text), true};
+    Variable x = dropout_.forward(embedding_.forward(tape, text));
+    for (EncoderLayer& layer : stack_)
+        x = layer.forward(x, looking_back);
+    return output_.forward(norm_.forward(x));
+}
+
+NextScores DecoderOnlyTransformer::begin_decoding(const Tokens& sources) {
+    if (is_training())
+        throw std::logic_error("call set_training(false) before decoding");
+    const auto length = static_cast<std::size_t>(sources.dim(1));
+    const std::vector<int> tokens = sources.to_host();
+    std::vector<std::vector<int>> texts;  // by row, all that is known so far
+    for (auto from = tokens.begin(); from != tokens.end(); from += length)
+        texts.emplace_back(from, std::find(from, from + length, pad_token));
+
+    return [this, &device = sources.device(), texts](const std::vector<int>& last,
+                                                     const std::vector<int>& from_row) mutable {
+        std::vector<std::vector<int>> grown;
+        for (std::size_t row = 0; row < last.size(); row++) {
+            grown.push_back(texts.at(static_cast<std::size_t>(from_row.at(row))));
+            grown.back().push_back(last[row]);
+        }
+        texts = std::move(grown);
+        const Tokens rows = padded(device, texts);
+        Tape tape(device, Recording::off);
+        const Tensor all = forward(tape, {}, rows).value();
+        // Take only the scores behind the last token of each row.
+        std::vector<float> scores;
+        for (std::size_t row = 0; row < texts.size(); row++) {
+            const std::size_t place = row * rows.dim(1) + texts[row].size() - 1;
+            std::ranges::copy(all.view(place * all.dim(1), {all.dim(1)}).to_host(),
+                              std::back_inserter(scores));
+        }
+        return scores;
+    };
+}
+
+void DecoderOnlyTransformer::set_training(bool is_training) {
+    Module::set_training(is_training);
+    layers_.set_training(is_training);
+}
+
+std::unique_ptr<TranslationModel> make_translation_model(Device& device,
+                                                         const TransformerOptions& options,
+                                                         Random& random,
+                                                         const DropoutMasks& masks) {
+    if (options.decoder_only)
+        return std::make_unique<DecoderOnlyTransformer>(device, options, random, masks);
+    return std::make_unique<Transformer>(device, options, random, masks);
+}
+
+TokenBatch batch_for(const TranslationModel& model, const TokenBatch& batch) {
+    return model.options().decoder_only ? joined(batch) : batch;
+}
+
+}  // namespace ddp
