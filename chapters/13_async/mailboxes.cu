@@ -1,4 +1,11 @@
-// The wait for any of the mailboxes: one thread searches them, again and again.
+// The server waits for whichever worker is next:
+//
+//     host         wait: next = 2 ─┐                     ┌─▶ found = 3: receive from worker 3
+//     find_mail                    └─ 2 3 1 2 3 1 2 3 ───┘    (and the next search begins at 1)
+//     worker 3                            posts ▲
+//
+// The kernel looks into one mailbox after the other, again and again, until one is full. Host and
+// kernel share the number that was found, which lies in pinned memory.
 #include "13_async/mailboxes.hpp"
 
 #include <stdexcept>

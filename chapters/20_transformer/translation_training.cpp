@@ -45,7 +45,7 @@ class TranslationTraining {
           plan_(plan),
           hooks_(hooks),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
-          slots_(make_run_scoped<TokenSlots>(rank, device_, most_tokens())),
+          slots_(make_run_scoped<TokenSlots>(rank, device_, most_tokens(rank, data, plan))),
           masks_(plan.seed),
           model_(make_model()),
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),
@@ -101,12 +101,6 @@ class TranslationTraining {
     std::size_t arena_bytes() const {
         return ddp_arena_bytes(*model_) + resume_arena_bytes() +
                (plan_.compresses ? compressed_arena_bytes(*model_) : 0);
-    }
-
-    std::size_t most_tokens() const {
-        const int ranks = rank_.world_size();
-        return std::max(most_tokens_of_share(data_.train, plan_.batch, ranks),
-                        most_tokens_of_share(data_.valid, plan_.batch, ranks));
     }
 
     // Computes a share of each size that will come, and forgets its gradients. A GPU loads a kernel

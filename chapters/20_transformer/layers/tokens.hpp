@@ -33,7 +33,7 @@ class TokenSlots {
     DeviceBatch to_device(const TokenBatch& batch);
 
   private:
-    // Two are enough, as in the loader of chapter 03: copies stand in the stream that computes, so
+    // Two are enough, as in the loader of 03_network: copies stand in the stream that computes, so
     // the copy of two batches ago is done as soon as the device has begun with that batch.
     struct Slot {
         PinnedBuffer<int> host;  // source, target_in, target_out, one behind the other

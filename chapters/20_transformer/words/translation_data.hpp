@@ -54,6 +54,10 @@ struct TranslationData {
 // fewer pairs than a global batch takes.
 TranslationData encode_corpus(World& world, PairCorpus corpus, const TranslationPlan& plan);
 
+// Returns the most places, sentences x length, that the rank's share of a batch can have, of either
+// split.
+std::size_t most_tokens(const Rank& rank, const TranslationData& data, const TranslationPlan& plan);
+
 // Returns what makes a training with this plan and these sentences differ from others, for its
 // checkpoints.
 std::map<std::string, std::string> configuration_of(const TranslationPlan& plan,
