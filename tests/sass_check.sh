@@ -151,7 +151,7 @@ group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,m
 group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu \
     15_overlap/{anomaly_search,compression,power_sgd}.cu 16_recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
     17_unused_parameters/join.cu 19_checkpoint_failover/state/mirror.cu
-group transformer "75 80 90" 255 20_transformer/{attention,layer_norm,token_loss}.cu 20_transformer/layers/{embedding,decoding,tokens}.cu
+group transformer "75 80 90" 255 20_transformer/{attention,layer_norm,token_loss}.cu 20_transformer/layers/{embedding,decoding,long_rows,tokens}.cu
 translate_all
 
 kernels=0

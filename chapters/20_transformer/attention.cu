@@ -29,6 +29,7 @@
 
 #include "20_transformer/layers/batched_matrices.hpp"
 #include "20_transformer/layers/exponential.cuh"
+#include "20_transformer/layers/long_rows.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
@@ -58,7 +59,7 @@ struct AttentionSizes {
 // ---- Softmax of what the mask lets through, and back
 
 // Replaces each row of scores by its softmax over the keys that its query sees. One thread takes a
-// whole row.
+// whole row. (Where rows are long, a GPU gives each to a block: layers/long_rows.hpp.)
 __global__ void masked_softmax(AttentionSizes s, const int* key_lengths, bool is_causal,
                                float* scores) {
     for (std::size_t row : grid_range(s.rows())) {
@@ -129,14 +130,16 @@ Variable attention_weights(Variable queries, Variable keys, const AttentionMask&
         multiply_batch(device, s.sentences, s.scale(), s.head(q, h, s.queries),
                        transposed(s.head(k, h, s.keys)), s.scores(weights, h));
     // A = softmax(S), in the same memory.
-    launch(device.stream(), grid_for(s.rows()), masked_softmax, s, mask.key_lengths.data(),
-           mask.is_causal, weights.data());
+    if (!softmax_of_long_rows(weights, mask))
+        launch(device.stream(), grid_for(s.rows()), masked_softmax, s, mask.key_lengths.data(),
+               mask.is_causal, weights.data());
     return queries.tape->record(
         label, weights, {queries, keys}, [=](const Tensor& dweights, Tape::InputGradients& inputs) {
             Device& device = dweights.device();
             const Tensor dscores(device, weights.shape());
-            launch(device.stream(), grid_for(s.rows()), softmax_backward, s, weights.data(),
-                   dweights.data(), dscores.data());
+            if (!softmax_backward_of_long_rows(weights, dweights, dscores))
+                launch(device.stream(), grid_for(s.rows()), softmax_backward, s, weights.data(),
+                       dweights.data(), dscores.data());
             if (inputs.is_wanted(0)) {  // dQ = dS K
                 const GradientTarget dq = inputs.target(0);
                 for (int h = 0; h < heads; h++)

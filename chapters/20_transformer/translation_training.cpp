@@ -159,8 +159,7 @@ class TranslationTraining {
             all_tokens += shares.back().all_target_tokens;
             own_tokens += shares.back().target_tokens;
         }
-        // With these, DDP's mean over the ranks is the mean over all tokens; the other way it is
-        // the mean of the ranks' means.
+        // With these, DDP's mean over the ranks is the mean over all tokens (see Divisor).
         const double divisor = plan_.divisor == Divisor::all_tokens
                                    ? static_cast<double>(all_tokens) / ranks
                                    : own_tokens;

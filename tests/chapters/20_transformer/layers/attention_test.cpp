@@ -1,9 +1,12 @@
 // Attention: backward against finite differences under every mask, what masks let through, and
 // sentences and heads that do not divide anything.
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "20_transformer/attention.hpp"
 #include "20_transformer/layers/batched_matrices.hpp"
+#include "20_transformer/layers/long_rows.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
 
@@ -38,6 +41,33 @@ Values weights_by_hand(const Values& q, const Values& k, int width, int head, in
     for (const double share : shares)
         weights.push_back(static_cast<float>(sum > 0 ? share / sum : 0));
     return weights;
+}
+
+// dS = A (dA - sum of A dA), row by row.
+Values backward_by_hand(const Values& a, const Values& da, int keys) {
+    Values ds;
+    for (std::size_t row = 0; row < a.size(); row += static_cast<std::size_t>(keys)) {
+        double sum = 0;
+        for (int k = 0; k < keys; k++)
+            sum += double{a[row + k]} * da[row + k];
+        for (int k = 0; k < keys; k++)
+            ds.push_back(static_cast<float>(a[row + k] * (da[row + k] - sum)));
+    }
+    return ds;
+}
+
+// Returns NaN if one of them is none.
+float largest_difference(const Tensor& tensor, const Values& right) {
+    const Values values = tensor.to_host();
+    REQUIRE(values.size() == right.size());
+    float largest = 0;
+    for (std::size_t i = 0; i < values.size(); i++) {
+        const float difference = std::abs(values[i] - right[i]);
+        if (std::isnan(difference))
+            return difference;
+        largest = std::max(largest, difference);
+    }
+    return largest;
 }
 
 }  // namespace
@@ -105,6 +135,46 @@ TEST_CASE("attention: huge scores overflow nothing") {
             .to_host();
     for (int row = 0; row < 4; row++)
         REQUIRE(std::accumulate(&weights[4 * row], &weights[4 * row] + 4, 0.0) == Approx(1));
+}
+
+// Rows of which threads have one key more than others, or none, and rows that see nothing.
+TEST_CASE("attention: long rows by a block each are those of a thread each") {
+    Device device;
+    constexpr int width = 2;
+    for (const int keys : {1, 5, 31, 32, 33, 100, 300}) {
+        const int queries = keys == 300 ? 7 : 3;
+        const std::vector<int> lengths{keys, (keys + 1) / 2, 0};
+        const auto q = rows_of(device, "q", 3 * queries, width, 3.0f);
+        const auto k = rows_of(device, "k", 3 * keys, width, 2.0f);
+        for (const bool is_causal : {false, true}) {
+            CAPTURE(keys, is_causal);
+            const AttentionMask mask = mask_of(device, lengths, is_causal);
+            Tape tape(device);
+            const Variable by_threads =
+                attention_weights(tape.parameter(q), tape.parameter(k), mask, 1);
+            const auto matrices = [&](const Tensor& tensor, int rows) {
+                return BatchedMatrices{tensor.data(), rows, width, width,
+                                       static_cast<long long>(rows) * width};
+            };
+            const Tensor by_blocks(device, {3, 1, queries, keys});
+            multiply_batch(
+                device, 3, 1.0f / std::sqrt(static_cast<float>(width)), matrices(q->value, queries),
+                transposed(matrices(k->value, keys)),
+                {by_blocks.data(), queries, keys, keys, static_cast<long long>(queries) * keys});
+            softmax_by_block(by_blocks, mask);
+            REQUIRE(largest_difference(by_blocks, by_threads.value().to_host()) <= 1e-6f);
+            // A row that sees nothing has zeros only.
+            const Values found = by_blocks.to_host();
+            REQUIRE(std::count(found.end() - queries * keys, found.end(), 0.0f) == queries * keys);
+
+            const Tensor gradient(device, by_blocks.shape(),
+                                  distinct_values(by_blocks.size(), 2.0f));
+            const Tensor back(device, by_blocks.shape());
+            softmax_backward_by_block(by_blocks, gradient, back);
+            REQUIRE(largest_difference(back, backward_by_hand(found, gradient.to_host(), keys)) <=
+                    2e-6f);
+        }
+    }
 }
 
 TEST_CASE("attention: backward agrees with finite differences, with each mask") {
