@@ -101,8 +101,10 @@ class Peers : public Abortable {
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
     // Waits now and then, so that the host is at most most_ahead such launches ahead of the stream.
+    // (On a CPU the two may share a core. A kernel then stands still while the host enqueues a
+    // group, which should be less than one in a hundred, with whatever else delays one.)
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = 128;
+    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 128;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
