@@ -129,7 +129,7 @@ run_benches() {
     for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
         program=$folder/bin/$name
         [[ -x $program ]] || continue  # it measures what only a CPU build has
-        [[ $name != bench_nodes ]] || continue  # it takes ranks on several nodes
+        [[ $name != bench_nodes && $name != bench_tails ]] || continue  # ranks on several nodes; threads that play a GPU
         [[ $limit == infinity || ! -e $folder/$name.done ]] || continue
         (($(left) > 120)) || to_be_continued benches
         echo "== $name"
