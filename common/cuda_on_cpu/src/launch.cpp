@@ -136,7 +136,8 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     const auto launch = [&] { return KernelRun(kernel, settings()).name(); };
     if (const std::string reason = refusal(shape); !reason.empty())
         return call_failed(cudaErrorInvalidConfiguration, launch() + ": " + reason);
-    if (shape.shared_bytes > shared_bytes_of(kernel.function))
+    if (shape.shared_bytes > most_shared_bytes &&
+        shape.shared_bytes > shared_bytes_of(kernel.function))
         return call_failed(cudaErrorInvalidValue,
                            launch() + ": " + std::to_string(shape.shared_bytes) +
                                " bytes of dynamic shared memory, but this kernel may have " +
