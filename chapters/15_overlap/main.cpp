@@ -84,7 +84,7 @@ int run(World& world, const CommonOptions& common, OverlapOptions mine) {
     Trace trace(world.has_rank_0() ? common.trace : "");
     TwoSteps watched;
     world.run([&](Rank& rank) { train(rank, data, mine, common, watched); });
-    world.run([&](Rank& rank) { show_linked_steps(rank, common); });
+    show_linked_steps(world, common);
     if (world.has_rank_0())
         show_watched_steps(watched, common, trace);
     return 0;

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "03_network/models.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "05_ranks/cores.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -67,11 +67,11 @@ LinkSpeed choose_link(Rank& rank, Device& device, Random& random, int batch) {
                            rank.world_size());
 }
 
-void print(const LinkSpeed& link, const LinkedSteps& steps) {
+void print(int ranks, const LinkSpeed& link, const LinkedSteps& steps) {
     const auto& [off, on, timelines] = steps;
     Table table("A step over a simulated link as slow as backward, " +
-                    format_bandwidth(link.bytes_per_second) + " (medians of " +
-                    std::to_string(on.size()) + ")",
+                    format_bandwidth(link.bytes_per_second) + ", on " +
+                    format_count(ranks, "rank") + " (medians of " + std::to_string(on.size()) + ")",
                 {"overlap", "the step", "backward", "communication", "waiting", "hidden"});
     const auto row = [&](const std::string& overlap, const StepParts& step,
                          const std::string& hidden) {
@@ -101,23 +101,7 @@ std::string reason_to_skip(const Rank& rank, const CommonOptions& common) {
     return "";
 }
 
-}  // namespace
-
-LinkedSteps measure_linked_steps(Rank& rank, Device& device, Random& random, int batch,
-                                 const LinkSpeed& link, std::size_t cap_bytes, int steps) {
-    LayerTraining training(rank, device, random, batch, cap_bytes, {.link = link});
-    training.timed.run(2);  // the second step has the buckets as they stay
-    StepsOfKind off, on;
-    for (int i = 0; i < steps; i++) {
-        training.timed.set_overlap(false);
-        off.add(training.timed);
-        training.timed.set_overlap(true);
-        on.add(training.timed);
-    }
-    return {off.parts, on.parts, {on.typical(rank), off.typical(rank)}};
-}
-
-void show_linked_steps(Rank& rank, const CommonOptions& common) {
+void show_on(Rank& rank, const CommonOptions& common) {
     const bool prints = rank.rank() == 0;
     const std::string name = "link_timeline";
     if (const std::string reason = reason_to_skip(rank, common); !reason.empty()) {
@@ -138,8 +122,33 @@ void show_linked_steps(Rank& rank, const CommonOptions& common) {
                              common.quick ? quick_steps : usual_steps);
     if (!prints)
         return;
-    print(link, steps);
+    print(rank.world_size(), link, steps);
     write_timeline(common.csv, steps.timelines, name);
+}
+
+}  // namespace
+
+LinkedSteps measure_linked_steps(Rank& rank, Device& device, Random& random, int batch,
+                                 const LinkSpeed& link, std::size_t cap_bytes, int steps) {
+    LayerTraining training(rank, device, random, batch, cap_bytes, {.link = link});
+    training.timed.run(2);  // the second step has the buckets as they stay
+    StepsOfKind off, on;
+    for (int i = 0; i < steps; i++) {
+        training.timed.set_overlap(false);
+        off.add(training.timed);
+        training.timed.set_overlap(true);
+        on.add(training.timed);
+    }
+    return {off.parts, on.parts, {on.typical(rank), off.typical(rank)}};
+}
+
+void show_linked_steps(World& world, const CommonOptions& common) {
+    const auto show = [&](Rank& rank) { show_on(rank, common); };
+    if (!kernels_run_on_cpu || world.job().has_processes || usable_cores() == 1)
+        return world.run(show);
+    CommonOptions fewer = common;
+    fewer.ranks = std::min(world.world_size(), usable_cores());
+    World(fewer).run(show);
 }
 
 }  // namespace ddp
