@@ -85,7 +85,6 @@ measure() {
     local csv=$root/out/$1.csv python quick=() start
     mkdir -p "$root/out" 2>/dev/null ||
         fail "The folder $root/out, for what is measured, cannot be made: is a file in its place, or the disk full?"
-    suit_blas
     start=(${launcher[@]+"${launcher[@]}"} "$2" --csv "$csv" "${@:3}")
     if [[ $output ]]; then
         run_program stdbuf -oL "${start[@]}" | tee "$output" || exit

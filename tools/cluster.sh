@@ -15,12 +15,8 @@ choose_launcher() {  # sets $launcher, and $options to those that are for the pr
     done
 }
 start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
-    local variable
-    suit_blas
     launcher=(mpirun "$@")
-    for variable in OPENBLAS_CORETYPE CUDA_ON_CPU; do  # mpirun tells other nodes only what it is told to tell
-        [[ -z ${!variable:-} ]] || launcher+=(-x "$variable")
-    done
+    [[ -z ${CUDA_ON_CPU:-} ]] || launcher+=(-x CUDA_ON_CPU)  # mpirun tells other nodes only what it is told to tell
 }
 
 cluster() {

@@ -204,15 +204,6 @@ ensure_parts() {
     fi
 }
 
-# OpenBLAS takes an AMD processor with AVX-512 for an Intel one. Zen 4 (family 25) computes 512 bits in two
-# halves, and its kernels for AVX2 are faster there; Zen 5 has the full width, and they are not.
-suit_blas() {
-    if grep -q AuthenticAMD /proc/cpuinfo && grep -qE '^cpu family\s*: 25$' /proc/cpuinfo &&
-        grep -qw avx512f /proc/cpuinfo; then
-        export OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-Haswell}
-    fi
-}
-
 doctor() {
     local nvcc python lacking keys=no
     (($# == 0)) || bad_input "doctor takes no argument."
@@ -232,8 +223,7 @@ doctor() {
     row NCCL "$(find "${nvcc%/bin/nvcc}"/include /usr/{,local/}include -maxdepth 1 -name nccl.h 2>/dev/null |
         head -n 1)"
     row MPI "$(found mpi mpirun --version | head -n 1)"
-    suit_blas
-    row BLAS "$(found blas echo "OpenBLAS${OPENBLAS_CORETYPE:+, with its kernels for $OPENBLAS_CORETYPE}")"
+    row BLAS "$(found blas echo OpenBLAS)"
     for part in boost catch2 cli11 json zlib fashion_mnist; do
         row "${name[$part]}" "$(found "$part" echo found)"
     done

@@ -256,10 +256,6 @@ is_wanted() {  # SLOW KIND
     esac
 }
 
-# As ./book does: other kernels of OpenBLAS have other last bits.
-eval "$(sed -n '/^suit_blas() {/,/^}/p' tools/machine.sh)"
-suit_blas
-
 readmes=()
 while (($#)); do
     case $1 in

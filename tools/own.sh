@@ -20,6 +20,5 @@ run_own() {  # NAME options...
         bad_input "There is no chapter '$1'; there are: $(list_chapters). Nor is there a my/$1/main.cpp; your programs: $(list_own). \`./book new NAME\` begins one."
     prepare run
     build "my/$1" "my_$1"
-    suit_blas
     run_program "$folder/bin/my_$1" "${@:2}"
 }

@@ -6,9 +6,8 @@
 namespace ddp {
 namespace {
 
-// Returns an environment with one thread a rank, which OpenBLAS reads when it is loaded. The choice
-// that ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is
-// installed.
+// Returns an environment with one thread a rank, which OpenBLAS reads when it is loaded. What the
+// user chose for this book's OpenBLAS is not passed on: PyTorch is measured as it is installed.
 std::vector<std::string> environment_of_one_thread() {
     std::vector<std::string> all = environment_with({});
     std::erase_if(all, [](const std::string& entry) {

@@ -1,7 +1,11 @@
 #include <cblas.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -16,12 +20,46 @@
 #include "protection.hpp"
 #include "runtime.hpp"
 
+// Undo and make the choice of kernels that OpenBLAS makes when it is loaded. Both are in its
+// library but in no header, and some builds keep them to themselves.
+extern "C" {
+[[gnu::weak]] void gotoblas_dynamic_quit();
+[[gnu::weak]] void gotoblas_dynamic_init();
+}
+
 struct cublasContext {
     cudaStream_t stream = nullptr;
 };
 
 namespace cuda_on_cpu {
 namespace {
+
+// Returns whether the processor is AMD's Zen 4: of family 25, with AVX-512.
+bool is_zen_4() {
+#if defined(__x86_64__)
+    unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0;
+    __get_cpuid(1, &eax, &ebx, &ecx, &edx);
+    const unsigned int family = ((eax >> 8) & 0xf) + ((eax >> 20) & 0xff);
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") && family == 25;
+#else
+    return false;
+#endif
+}
+
+// OpenBLAS takes an AMD processor with AVX-512 for an Intel one. Zen 4 computes 512 bits in two
+// halves, and the kernels for AVX2 are faster there: an eighth for the products of 03's MLP
+// (README.md has the table). Zen 5 has the full width, and they are not. Runs before main, when
+// nothing is multiplied yet.
+[[gnu::constructor]] void choose_kernels_of_blas() {
+    constexpr const char* variable = "OPENBLAS_CORETYPE";
+    if (!is_zen_4() || std::getenv(variable) != nullptr || gotoblas_dynamic_init == nullptr ||
+        gotoblas_dynamic_quit == nullptr)
+        return;
+    setenv(variable, "Haswell", 1);
+    gotoblas_dynamic_quit();
+    gotoblas_dynamic_init();
+    unsetenv(variable);  // a program that is started from this one chooses itself
+}
 
 struct Matrix {
     const void* data;

@@ -33,7 +33,6 @@ test_bad_input() {
 # shellcheck disable=SC1091,SC2034  # choose_nodes is ./book's, and reads what is set here
 test_launcher() {
     . "$root/tools/cluster.sh"
-    suit_blas() { :; }
     mpirun() { :; }
     srun() { [[ $* == --mpi=list ]] && echo "MPI plugin types are... $plugins"; }
     starts() {  # EXPECTED ARGUMENTS...
@@ -41,7 +40,7 @@ test_launcher() {
         choose_nodes "${@:2}"
         [[ "${launcher[*]}" == "$1" ]] || complain "nodes '${*:2}' become: ${launcher[*]}"
     }
-    unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE SLURM_JOB_ID
+    unset CUDA_ON_CPU DDP_HOSTFILE SLURM_JOB_ID
     local plugins="none pmi2 pmix"
     starts ""
     starts "mpirun --host a:4,b:4" --host a:4,b:4

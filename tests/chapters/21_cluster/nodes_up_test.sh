@@ -97,8 +97,7 @@ test_launcher() {
         [[ "${launcher[*]} | ${options[*]}" == "$1" ]] || complain "./book run ${*:2} becomes ${launcher[*]} | ${options[*]}"
     }
     . "$root/tools/cluster.sh"
-    suit_blas() { :; }
-    unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE
+    unset CUDA_ON_CPU DDP_HOSTFILE
     launches " | --quick --processes 3" 15_overlap --quick --processes 3
     local DDP_HOSTFILE=/run/hostfile
     launches "mpirun --hostfile /run/hostfile | --quick" 15_overlap --quick
