@@ -140,29 +140,66 @@ std::vector<OtherMpi> other_mpis(const std::string& prefixes) {
     return all;
 }
 
-int run(int argc, char** argv) {
-    Settings mine;
-    Options options("bench_all_reduce", "How fast the all-reduces are, beside MPI or NCCL.");
-    options.add_ints("--ranks", mine.ranks, {1, most_ranks}, "how many sum together, in turn");
-    options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
-    options.add_int("--jobs", mine.jobs, {1, 1000}, "jobs of each kind, which take turns");
-    options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds of a job: a batch of each in turn");
+void add_options(Options& options, Settings& settings) {
+    options.add_ints("--ranks", settings.ranks, {1, most_ranks}, "how many sum together, in turn");
+    options.add_ints("--sizes", settings.sizes, {1, 1 << 20}, "KiB of the arrays");
+    options.add_int("--jobs", settings.jobs, {1, 1000}, "jobs of each kind, which take turns");
+    options.add_int("--rounds", settings.rounds, {1, 1000},
+                    "rounds of a job: a batch of each in turn");
     std::vector<std::string> algorithms{"all",       "native", "server",   "reduce+broadcast",
                                         "host ring", "ring",   "two-shot", "one-shot"};
     for (const FurtherAllReduce& further : further_all_reduces())
         algorithms.push_back(further.name);
-    options.add_choice("--algorithm", mine.algorithm, algorithms,
+    options.add_choice("--algorithm", settings.algorithm, algorithms,
                        "what to compare with MPI; native is the Communicator's choice");
     options.add_text(
-        "--mpi", mine.other_mpis,
+        "--mpi", settings.other_mpis,
         "folders of other MPIs, A,B: each is measured, too, and the subject beside it");
-    options.add_text("--measurements", mine.measurements,
+    options.add_text("--measurements", settings.measurements,
                      "as one of a job: write all measurements to this file");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
                    "this bench starts its processes itself, as many as --ranks says, and nothing "
                    "in it is random, read or simulated");
     options.example("--ranks 2,4 --csv all_reduce.csv", "two ranks, then four");
     options.example("--ranks 2 --algorithm ring --sizes 64,1024", "only the ring, at two sizes");
+}
+
+// Measures all kinds of MPI in turn on `ranks` ranks, and native beside each of them.
+void compare(int ranks, const std::vector<OtherMpi>& others, const Settings& mine,
+             const CommonOptions& common, CsvWriter& file) {
+    std::vector<MpiVariant> kinds =
+        kernels_run_on_cpu ? mpi_variants(ranks) : std::vector<MpiVariant>();
+    if (kinds.empty())
+        kinds.push_back({"mpi", {}, {}});
+    const std::size_t own = kinds.size();
+    std::vector<const OtherMpi*> measured;
+    for (const OtherMpi& other : others)
+        if (const std::string why_not = other.why_not(ranks); !why_not.empty()) {
+            std::cerr << other.name() + " is not measured on " + std::to_string(ranks) +
+                             " ranks: " + why_not + ".\n";
+        } else {
+            measured.push_back(&other);
+            kinds.push_back({other.name(), {}, {}});
+        }
+    {
+        Progress progress(std::to_string(ranks) + " ranks",
+                          static_cast<std::int64_t>(kinds.size()) * mine.jobs);
+        for (int job = 0; job < mine.jobs; job++)
+            for (std::size_t i = 0; i < kinds.size(); i++) {
+                add_measurements(kinds[i].measurements,
+                                 i >= own ? run_other(ranks, *measured[i - own], mine, common)
+                                 : kernels_run_on_cpu ? run_processes(ranks, kinds[i], mine, common)
+                                                      : run_threads(ranks, mine, common));
+                progress.advance();
+            }
+    }
+    report_comparison(ranks, limit_text(), kinds, mine.subject(), file);
+}
+
+int run(int argc, char** argv) {
+    Settings mine;
+    Options options("bench_all_reduce", "How fast the all-reduces are, beside MPI or NCCL.");
+    add_options(options, mine);
     const CommonOptions common = options.parse(argc, argv);
     if (find_starter(common) != StartedBy::nobody) {
         take_part(mine, common);
@@ -174,36 +211,8 @@ int run(int argc, char** argv) {
     }
     const std::vector<OtherMpi> others = other_mpis(mine.other_mpis);
     CsvWriter file(common.csv, comparison_columns());
-    for (const int ranks : mine.ranks) {
-        std::vector<MpiVariant> kinds =
-            kernels_run_on_cpu ? mpi_variants(ranks) : std::vector<MpiVariant>();
-        if (kinds.empty())
-            kinds.push_back({"mpi", {}, {}});
-        const std::size_t own = kinds.size();
-        std::vector<const OtherMpi*> measured;
-        for (const OtherMpi& other : others)
-            if (const std::string why_not = other.why_not(ranks); !why_not.empty()) {
-                std::cerr << other.name() + " is not measured on " + std::to_string(ranks) +
-                                 " ranks: " + why_not + ".\n";
-            } else {
-                measured.push_back(&other);
-                kinds.push_back({other.name(), {}, {}});
-            }
-        {
-            Progress progress(std::to_string(ranks) + " ranks",
-                              static_cast<std::int64_t>(kinds.size()) * mine.jobs);
-            for (int job = 0; job < mine.jobs; job++)
-                for (std::size_t i = 0; i < kinds.size(); i++) {
-                    add_measurements(kinds[i].measurements,
-                                     i >= own ? run_other(ranks, *measured[i - own], mine, common)
-                                     : kernels_run_on_cpu
-                                         ? run_processes(ranks, kinds[i], mine, common)
-                                         : run_threads(ranks, mine, common));
-                    progress.advance();
-                }
-        }
-        report_comparison(ranks, limit_text(), kinds, mine.subject(), file);
-    }
+    for (const int ranks : mine.ranks)
+        compare(ranks, others, mine, common, file);
     return 0;
 }
 
