@@ -168,7 +168,7 @@ void check_enqueues_only(int ranks, const OnFloats& collective, float right) {
                 turns.take(rank.rank(), [&] { collective(peers, data.data(), count, stream); });
         });
         peers.synchronize(stream);
-        if (!for_ranks.empty())
+        if (wrong.empty())
             wrong = for_ranks;
         const std::vector<float> results = data.to_host_now();
         if (wrong.empty() && std::ranges::count(results, right) != std::ssize(results))

@@ -132,7 +132,7 @@ void check_calls(int ranks, int distance) {
             DDP_CHECK(cudaMemsetAsync(data.data(), 0, count * sizeof(float), stream));
         });
         peers.synchronize(stream);
-        if (!for_ranks.empty())
+        if (wrong.empty())
             wrong = for_ranks;
         const std::uint64_t operations = operations_of(peers) - before;
         if (wrong.empty() && operations > 2)

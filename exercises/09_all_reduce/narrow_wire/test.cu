@@ -270,7 +270,7 @@ void check_host_goes_on(int ranks) {
             });
         });
         peers.synchronize(stream);
-        if (!for_ranks.empty())
+        if (wrong.empty())
             wrong = for_ranks;
         throw_first_wrong(rank,
                           wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
@@ -307,14 +307,16 @@ void check_who_sums(int ranks) {
 void check_no_numbers(int ranks) {
     on_ranks(ranks, [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
-        std::vector<float> values{1, 1, 1};
-        if (rank.rank() == 0)
-            values = {1, std::numeric_limits<float>::infinity(),
-                      std::bit_cast<float>(0x7fff'ffffu)};
+        constexpr std::size_t count = 3;
+        std::vector<float> values(count + behind, 1);
+        if (rank.rank() == 0) {
+            values[1] = std::numeric_limits<float>::infinity();
+            values[2] = std::bit_cast<float>(0x7fff'ffffu);
+        }
         Buffer<float> data(values);
         rank.barrier();
         Stream stream;
-        reduce_and_wait(peers, data.data(), values.size(), stream);
+        reduce_and_wait(peers, data.data(), count, stream);
         const std::vector<float> sums = data.to_host_now();
         const bool are_right = std::isinf(sums[1]) && sums[1] > 0 && std::isnan(sums[2]);
         throw_first_wrong(
