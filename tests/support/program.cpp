@@ -37,7 +37,7 @@ std::string Program::refusal(const Words& words, int status) const {
 }
 
 ChildResult Program::call(const Words& words) const {
-    return run_command(command_ + words);
+    return run_command(command_ + words, {}, 120);
 }
 
 }  // namespace ddp::test
