@@ -275,6 +275,8 @@ void check_divisors() {
     check_divisors_of({{6, 0}, {3, 4}}, "A micro-batch has no token; its rank has others.");
     check_divisors_of({{0, 0}, {3, 4}, {1, 1}},
                       "A rank has no token at all. It takes part nevertheless, with zeros.");
+    check_divisors_of({{1}, {0}, {0}},
+                      "There are fewer tokens than ranks: a divisor may be below 1.");
     check_divisors_of({{0}, {0, 0}}, "Nobody has any token in this step.");
     check_divisors_of({{2'000'000'000, 1'500'000'000}},
                       "So many tokens are more than an int holds: add them up in a double.");
