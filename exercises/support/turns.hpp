@@ -26,7 +26,8 @@ class Turns {
                       : "the function that rank " + std::to_string(returned_) +
                             " has called does not return before the next rank calls it. By the "
                             "contract the host does not wait, and so not for the other ranks: is "
-                            "there a barrier(), or an all_gather() of the Rank?" +
+                            "there a barrier() or an all_gather() of the Rank, or a stream of your "
+                            "own that you wait for? Launch on the one that you were given." +
                             may_be_busy;
         changed_.notify_all();
         lock.unlock();
