@@ -17,7 +17,7 @@ struct Member {
     pid_t process = 0;
     int local_rank = 0;  // among the ranks of its node
     int local_world_size = 1;
-    std::string address;  // by which ranks of other nodes reach its node, if there are several
+    std::string address = {};  // by which ranks of other nodes reach its node, if there are several
 };
 
 // A job, the same on all of its ranks.

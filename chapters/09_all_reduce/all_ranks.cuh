@@ -88,8 +88,8 @@ __device__ void reduce_elements(const T* const* inputs, int input_count, T* cons
     const int to = known_outputs > 0 ? known_outputs : output_count;
     const GridRange elements = grid_range(count);
     const std::size_t step = elements.step;
-    // Where there may be many arrays, a CPU takes eight lines of one, and then of the next: with one
-    // line of each in turn, 16 arrays took eight times as long as 14 (README.md).
+    // Where there may be many arrays, a CPU takes eight lines of one, and then of the next: with
+    // one line of each in turn, 16 arrays took eight times as long as 14 (README.md).
     by_several<known_inputs == 0 ? 1 : 8 / known_inputs, known_inputs == 0 ? 8 : 1>(
         elements, [&]<std::size_t n>(std::size_t i) {
             Element sums[n];

@@ -89,7 +89,7 @@ TEST_CASE("decoder only: a later token changes no earlier score, in the target o
 
 TEST_CASE("decoder only: the loss and its gradient are those of the target's tokens") {
     Model decoder;
-    const DeviceBatch batch = batch_for(decoder.model, decoder.device, batch_of_three());
+    const DeviceBatch batch = to_device(decoder.device, batch_for(decoder.model, batch_of_three()));
     const std::vector<int> wanted = batch.target_out.to_host();
     Tape tape(decoder.device);
     const Tensor scores = decoder.model.forward(tape, batch.source, batch.target_in).value();
@@ -112,7 +112,7 @@ TEST_CASE("decoder only: the loss and its gradient are those of the target's tok
 
 TEST_CASE("decoder only: backward reaches every parameter, and agrees with finite differences") {
     Model decoder;
-    const DeviceBatch batch = batch_for(decoder.model, decoder.device, batch_of_three());
+    const DeviceBatch batch = to_device(decoder.device, batch_for(decoder.model, batch_of_three()));
     Parameters some;
     for (const auto& parameter : decoder.model.parameters())
         if (parameter->name == "embedding.weight" || parameter->name.ends_with("norm1.weight") ||
