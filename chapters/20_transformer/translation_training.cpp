@@ -45,7 +45,7 @@ class TranslationTraining {
           plan_(plan),
           hooks_(hooks),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
-          slots_(make_run_scoped<TokenSlots>(rank, device_, most_tokens(rank, data, plan))),
+          slots_(make_run_scoped<TokenSlots>(rank, device_, most_places(rank, data, plan))),
           masks_(plan.seed),
           model_(make_model()),
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),

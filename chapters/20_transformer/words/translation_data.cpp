@@ -76,7 +76,7 @@ TranslationData encode_corpus(World& world, PairCorpus corpus, const Translation
     return data;
 }
 
-std::size_t most_tokens(const Rank& rank, const TranslationData& data,
+std::size_t most_places(const Rank& rank, const TranslationData& data,
                         const TranslationPlan& plan) {
     const std::size_t texts = plan.model.decoder_only ? 2 : 1;  // of a pair, in one row
     return texts * std::max(most_tokens_of_share(data.train, plan.batch, rank.world_size()),

@@ -46,9 +46,9 @@ void observe_kernels(void (*observer)(const FinishedKernel&));
 // have made the host wait for its stream.
 std::uint64_t pageable_uploads();
 
-// Returns the devices on which there has been a context, each as a bit. A thread's calls make one on
-// its current device, which is 0 where the thread has chosen none; on a GPU it takes some hundred
-// megabytes.
+// Returns the devices on which there has been a context, each as a bit. A thread's calls make one
+// on its current device, which is 0 where the thread has chosen none; on a GPU it takes some
+// hundred megabytes.
 std::uint64_t devices_with_context();
 
 // Counts the use of these arrays in each kernel that begins from now on.
