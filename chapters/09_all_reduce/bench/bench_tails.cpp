@@ -4,7 +4,7 @@
 //     calls    │ 3 us │ 3 us │ 3 us │      60 us: own host      │ 3 us │ 3 us │
 //     clock    │......................... 20 us: a pause ...................... │
 //
-// What the loop shows, too, is the machine's: other programs, interrupts, the hypervisor.
+// Other programs, interrupts and the hypervisor interrupt both: such pauses are the machine's.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
