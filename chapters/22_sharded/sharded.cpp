@@ -55,9 +55,21 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
 }
 
 // Makes a unit's parameters be there when the compute stream comes to it.
-void ShardedDataParallel::before_forward(std::size_t u) {
+//
+// Waits first for those of the unit before, so that the host is at most two units ahead of the
+// device (limit_all_gathers of PyTorch's FSDP). The compute stream waits for other ranks in every
+// unit: of a host that is a step ahead, a thousand launches would stand behind such a wait. The
+// stream's queue is then full, the next launch waits inside the driver, and the driver may keep the
+// other ranks' hosts out meanwhile, whose gathering is the one that is waited for.
+void ShardedDataParallel::need(std::size_t u) {
+    arrived_[newest_slot_].synchronize();
     gather(u);
-    device_.stream().wait(arrived_[value_slots_.of(u)]);
+    newest_slot_ = value_slots_.of(u);
+    device_.stream().wait(arrived_[newest_slot_]);
+}
+
+void ShardedDataParallel::before_forward(std::size_t u) {
+    need(u);
     computing_.mark("waiting for " + layout_.units[u].name);
     if (prefetches_ && u + 1 < layout_.units.size())
         gather(u + 1);  // prefetch: it comes while this unit computes
@@ -125,8 +137,7 @@ void ShardedDataParallel::before_backward(std::size_t u) {
     // Names what was before it on the stream: the block above, or the loss.
     const bool is_last = u + 1 == layout_.units.size();
     computing_.mark("backward " + (is_last ? "loss" : layout_.units[u + 1].name));
-    gather(u);
-    device_.stream().wait(arrived_[value_slots_.of(u)]);
+    need(u);
     if (prefetches_ && u > 0)
         gather(u - 1);  // prefetch, in reverse
     if (gradient_slots_.is_shared(u)) {

@@ -67,10 +67,11 @@ class ShardedDataParallel {
     // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
     // and returns what it returns.
     Variable forward(const std::function<Variable()>& model_forward);
-    // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
-    // but waits for the step before. Every forward has one backward. At stages 2 and 3 adds to the
-    // gradients that the chunks have from a batch before. Throws std::logic_error at stage 1 and in
-    // a hybrid, where those of several batches add up by no_sync.
+    // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Like forward,
+    // enqueues only, but waits for the step before, and at stage 3 for the unit before the last.
+    // Every forward has one backward. At stages 2 and 3 adds to the gradients that the chunks have
+    // from a batch before. Throws std::logic_error at stage 1 and in a hybrid, where those of
+    // several batches add up by no_sync.
     void backward(Variable loss);
     // While this object lives, backward reduces nothing: gradients add up on their rank, and the
     // next backward reduces the sum (set_requires_gradient_sync(False) of fully_shard). Throws
@@ -123,6 +124,7 @@ class ShardedDataParallel {
 
     // ---- A step
     Variable end_of_block(Variable output, const std::string& block);
+    void need(std::size_t unit);
     void before_forward(std::size_t unit);
     void release(std::size_t unit);
     void before_backward(std::size_t unit);
@@ -154,6 +156,7 @@ class ShardedDataParallel {
     std::vector<std::ptrdiff_t> gathered_;   // by slot: the unit that is there, or -1
     std::vector<int> pending_;               // by unit: gradients that are not final yet
     std::vector<Event> released_, arrived_;  // by slot of values
+    std::size_t newest_slot_ = 0;            // of the unit that was needed last
     std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
     OptionalTrack computing_, communicating_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <future>
 #include <optional>
+#include <thread>
 
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
@@ -349,6 +350,49 @@ bool arrives_early(bool prefetches) {
 TEST_CASE("sharded: with prefetch a unit arrives while the one before computes, without it later") {
     REQUIRE(arrives_early(true));
     REQUIRE(!arrives_early(false));
+}
+
+TEST_CASE("sharded: a host that others keep waiting is two units ahead of the device, not a step") {
+    World world(thread_options(3));
+    std::atomic<bool> begins = false;
+    std::atomic<int> layers = 0;  // of rank 0's forward in the second step
+    int layers_alone = -1;        // when rank 1 comes to that step, late
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(7);
+        const auto model = make_mlp(device, random, widths);
+        const auto communicator = make_native_communicator(rank, 4 << 20);
+        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), 3);
+        const Batch batch = batch_of(device, {rank.rank(), rank.rank() + 3});
+        Tape tape(device);
+        for (const bool is_second : {false, true}) {
+            rank.barrier();
+            if (is_second && rank.rank() == 0)
+                model->observe([&](const Module&) { layers++; });
+            if (is_second && rank.rank() == 1) {
+                for (const Stopwatch clock; !begins && clock.seconds() < 20;)
+                    std::this_thread::yield();
+                std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                layers_alone = layers;
+            }
+            const Variable scores = sharded.forward([&] {
+                begins = begins || (is_second && rank.rank() == 0);
+                return model->forward(tape.constant(batch.images));
+            });
+            sharded.backward(cross_entropy(scores, batch.labels));
+            sharded.after_step();
+            for (const auto& chunk : sharded.chunks())
+                chunk->clear_gradient();
+            tape.clear();
+        }
+        communicator->synchronize(device.stream());
+        rank.barrier();
+    });
+    CAPTURE(layers_alone);
+    REQUIRE(begins);
+    REQUIRE(layers == 8);
+    REQUIRE(layers_alone <= 2);
 }
 
 TEST_CASE("sharded: refusals in one sentence") {
