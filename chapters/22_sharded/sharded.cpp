@@ -56,16 +56,18 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
 
 // Makes a unit's parameters be there when the compute stream comes to it.
 //
-// Waits first for those of the unit before, so that the host is at most two units ahead of the
-// device (limit_all_gathers of PyTorch's FSDP). The compute stream waits for other ranks in every
-// unit: of a host that is a step ahead, a thousand launches would stand behind such a wait. The
-// stream's queue is then full, the next launch waits inside the driver, and the driver may keep the
-// other ranks' hosts out meanwhile, whose gathering is the one that is waited for.
+// Waits first until that stream has come to the unit that was needed four times ago, so that the
+// host is at most four units ahead (limit_all_gathers of PyTorch's FSDP: two). The compute stream
+// waits for other ranks in every unit: of a host that is a step ahead, a thousand launches would
+// stand behind such a wait. The stream's queue is then full, the next launch waits inside the
+// driver, and the driver may keep the other ranks' hosts out meanwhile, whose gathering is the one
+// that is waited for.
 void ShardedDataParallel::need(std::size_t u) {
-    arrived_[newest_slot_].synchronize();
+    Event& reached = reached_[needed_++ % reached_.size()];
+    reached.synchronize();
     gather(u);
-    newest_slot_ = value_slots_.of(u);
-    device_.stream().wait(arrived_[newest_slot_]);
+    device_.stream().wait(arrived_[value_slots_.of(u)]);
+    reached.record(device_.stream());
 }
 
 void ShardedDataParallel::before_forward(std::size_t u) {

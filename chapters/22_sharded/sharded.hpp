@@ -16,6 +16,7 @@
 //         optimizer.step();
 //         optimizer.zero_gradients();
 //         replica.after_step();
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -68,7 +69,7 @@ class ShardedDataParallel {
     // and returns what it returns.
     Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Like forward,
-    // enqueues only, but waits for the step before, and at stage 3 for the unit before the last.
+    // enqueues only, but waits for the step before, and for the unit that was four before.
     // Every forward has one backward. At stages 2 and 3 adds to the gradients that the chunks have
     // from a batch before. Throws std::logic_error at stage 1 and in a hybrid, where those of
     // several batches add up by no_sync.
@@ -156,10 +157,11 @@ class ShardedDataParallel {
     std::vector<std::ptrdiff_t> gathered_;   // by slot: the unit that is there, or -1
     std::vector<int> pending_;               // by unit: gradients that are not final yet
     std::vector<Event> released_, arrived_;  // by slot of values
-    std::size_t newest_slot_ = 0;            // of the unit that was needed last
     std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
     OptionalTrack computing_, communicating_;
+    std::array<Event, 4> reached_;  // by turns: units that the compute stream has come to
+    std::size_t needed_ = 0;        // units that the host has come to
     bool is_first_step_ = true, is_reducing_ = true;
     std::size_t received_bytes_ = 0;
 };

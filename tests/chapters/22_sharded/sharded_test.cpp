@@ -352,7 +352,8 @@ TEST_CASE("sharded: with prefetch a unit arrives while the one before computes, 
     REQUIRE(!arrives_early(false));
 }
 
-TEST_CASE("sharded: a host that others keep waiting is two units ahead of the device, not a step") {
+TEST_CASE(
+    "sharded: a host that others keep waiting is four units ahead of the device, not a step") {
     World world(thread_options(3));
     std::atomic<bool> begins = false;
     std::atomic<int> layers = 0;  // of rank 0's forward in the second step
@@ -361,7 +362,7 @@ TEST_CASE("sharded: a host that others keep waiting is two units ahead of the de
         rank.select_device();
         auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(7);
-        const auto model = make_mlp(device, random, widths);
+        const auto model = make_mlp(device, random, {64, 37, 29, 23, 19, 17, 13, 11, 10});
         const auto communicator = make_native_communicator(rank, 4 << 20);
         ShardedDataParallel sharded(*communicator, device, blocks_of(*model), 3);
         const Batch batch = batch_of(device, {rank.rank(), rank.rank() + 3});
@@ -391,8 +392,8 @@ TEST_CASE("sharded: a host that others keep waiting is two units ahead of the de
     });
     CAPTURE(layers_alone);
     REQUIRE(begins);
-    REQUIRE(layers == 8);
-    REQUIRE(layers_alone <= 2);
+    REQUIRE(layers == 1 + 8 + 7);  // flattened; linear, and between them ReLU
+    REQUIRE(layers_alone <= 1 + 4 + 4);
 }
 
 TEST_CASE("sharded: refusals in one sentence") {
