@@ -8,8 +8,7 @@
 //
 // A block that is still in its slot is not gathered again: here 2 and 1. The root is gathered
 // before all of them, stays in its slot until backward has ended, and is reduced last. Every rank
-// enqueues the same collectives in the same order, on one stream: no rank waits for another one's
-// next.
+// enqueues the same collectives in the same order, on one stream.
 #include "22_sharded/sharded.hpp"
 
 #include <algorithm>
@@ -54,14 +53,9 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
         });
 }
 
-// Makes a unit's parameters be there when the compute stream comes to it.
-//
-// Waits first until that stream has come to the unit that was needed four times ago, so that the
-// host is at most four units ahead (limit_all_gathers of PyTorch's FSDP: two). The compute stream
-// waits for other ranks in every unit: of a host that is a step ahead, a thousand launches would
-// stand behind such a wait. The stream's queue is then full, the next launch waits inside the
-// driver, and the driver may keep the other ranks' hosts out meanwhile, whose gathering is the one
-// that is waited for.
+// Makes a unit's parameters be there when the compute stream comes to it. Waits for what was needed
+// four units ago, or a host that is a step ahead may fill the stream's queue behind a gather: its
+// next launch waits inside the driver, and may keep the host out whose gather is missing.
 void ShardedDataParallel::need(std::size_t u) {
     Event& reached = reached_[needed_++ % reached_.size()];
     reached.synchronize();

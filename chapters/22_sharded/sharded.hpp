@@ -66,13 +66,12 @@ class ShardedDataParallel {
         return forward([&] { return model_.forward(input); });
     }
     // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
-    // and returns what it returns.
+    // and returns what it returns. Waits for what was enqueued four units ago, as backward does.
     Variable forward(const std::function<Variable()>& model_forward);
-    // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Like forward,
-    // enqueues only, but waits for the step before, and for the unit that was four before.
-    // Every forward has one backward. At stages 2 and 3 adds to the gradients that the chunks have
-    // from a batch before. Throws std::logic_error at stage 1 and in a hybrid, where those of
-    // several batches add up by no_sync.
+    // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
+    // but waits for the step before. Every forward has one backward. At stages 2 and 3 adds to the
+    // gradients that the chunks have from a batch before. Throws std::logic_error at stage 1 and in
+    // a hybrid, where those of several batches add up by no_sync.
     void backward(Variable loss);
     // While this object lives, backward reduces nothing: gradients add up on their rank, and the
     // next backward reduces the sum (set_requires_gradient_sync(False) of fully_shard). Throws
@@ -161,7 +160,7 @@ class ShardedDataParallel {
     Event computed_, stepped_, done_;
     OptionalTrack computing_, communicating_;
     std::array<Event, 4> reached_;  // by turns: units that the compute stream has come to
-    std::size_t needed_ = 0;        // units that the host has come to
+    std::size_t needed_ = 0;        // those that the host has come to
     bool is_first_step_ = true, is_reducing_ = true;
     std::size_t received_bytes_ = 0;
 };
