@@ -161,6 +161,24 @@ Tensor Tape::first_gradient(float scale) {
     return first_gradient_;
 }
 
+namespace {
+
+// Throws if the operation of `box` has left a wanted gradient out: no step would ever change the
+// parameters behind that input.
+void require_written(const Tape::Node& box, const std::vector<Tape::Node>& nodes) {
+    for (std::size_t i = 0; i < box.inputs.size(); i++) {
+        const Tape::Node& input = nodes[box.inputs[i]];
+        if (input.needs_gradient && input.gradient.is_empty())
+            throw std::logic_error(
+                "the backward of '" + box.operation +
+                "' has not written the gradient of its input " + std::to_string(i) +
+                (input.parameter ? ", '" + input.parameter->name + "'" : "") +
+                ": it must write to target(" + std::to_string(i) + ") where that is wanted");
+    }
+}
+
+}  // namespace
+
 void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     if (!loss.is_recorded())
         throw std::logic_error(
@@ -184,6 +202,7 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
         // The chain rule: the operation adds its contributions to the gradients of its inputs.
         InputGradients inputs(*this, i);
         box.backward(box.gradient, inputs);
+        require_written(box, nodes_);
         // This box's own gradient has been used.
         if (!retain_gradients_)
             box.gradient = Tensor();

@@ -187,6 +187,30 @@ TEST_CASE("tape: backward starts from one number") {
     REQUIRE_FALSE(a->has_gradient());
 }
 
+TEST_CASE("tape: an operation whose backward leaves a wanted gradient out is named") {
+    Device device;
+    const Shared a = make(device, "a", {3}), b = make(device, "b", {4});
+    Tape tape(device);
+    const Variable product = multiply(tape.parameter(a), tape.parameter(b));
+    // Like product + its second input, but the gradient of that one is forgotten.
+    const auto mine = [&](Variable second) {
+        return tape.record("mine", product.value(), {product, second},
+                           [](const Tensor& upstream, Tape::InputGradients& inputs) {
+                               Tensor target = inputs.target(0).tensor;
+                               fill(target, upstream.to_host()[0]);
+                           });
+    };
+    const auto c = make(device, "c", {5});
+    REQUIRE(
+        message_of([&] { tape.backward(mine(tape.parameter(c))); }) ==
+        "the backward of 'mine' has not written the gradient of its input 1, 'c': it must write "
+        "to target(1) where that is wanted");
+    REQUIRE(message_of([&] { tape.backward(mine(square(tape.parameter(c)))); }) ==
+            "the backward of 'mine' has not written the gradient of its input 1: it must write to "
+            "target(1) where that is wanted");
+    tape.backward(mine(tape.constant(Tensor(device, {1}))));  // nobody wants it
+}
+
 TEST_CASE("tape: backward begins with the scale that it is given, which is written only once") {
     Device device;
     const Shared a = make(device, "a", {3});
