@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/gpu/parts.hpp"
+
 namespace ddp {
 namespace {
 
@@ -29,6 +31,8 @@ struct Device::CachingAllocator {
     };
 
     const bool is_on_host;
+    // Free bytes behind each block: in strict mode a kernel that writes to them is found out.
+    const std::size_t gap = gap_behind_parts(unit);
     std::vector<Buffer<std::byte>> segments;               // the first is the reserved one, if any
     std::vector<PinnedBuffer<std::byte>> host_segments{};  // those, if it is on the host
     std::byte* unused = nullptr;                           // the rest of the reserved segment
@@ -69,10 +73,10 @@ struct Device::CachingAllocator {
             free.erase(fit);
             return block;
         }
-        if (bytes > unused_bytes)
-            return {add_segment(bytes, where), bytes};
-        unused_bytes -= bytes;
-        return {std::exchange(unused, unused + bytes), bytes};
+        if (bytes + gap > unused_bytes)
+            return {add_segment(bytes + gap, where), bytes};
+        unused_bytes -= bytes + gap;
+        return {std::exchange(unused, unused + bytes + gap), bytes};
     }
 };
 
@@ -91,6 +95,8 @@ Device::~Device() {
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
     const auto [block, capacity] = allocator_->allocate_block(size, where);
+    if (allocator_->gap > 0)
+        name_part(block, bytes, capacity, where);
     allocator_->count(static_cast<std::ptrdiff_t>(size));
     // The owner's deleter returns the block to the free ones. It keeps the allocator alive.
     return {block, [allocator = allocator_, size, capacity = capacity](std::byte* dropped) {

@@ -19,6 +19,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cuda_on_cpu/parts.hpp"
 #include "cuda_on_cpu/runtime_api.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "errors.hpp"
@@ -53,12 +54,20 @@ struct Pages {
     std::size_t bytes;
 };
 
+// What name_part was told.
+struct Part {
+    std::size_t bytes, room;
+    Where where;
+    std::byte* zone;  // where the runtime itself finds it, closed to others or not
+};
+
 struct Memory {
     std::mutex mutex;
     std::map<const std::byte*, Allocation> allocations;  // by first page, freed ones too
     std::deque<const std::byte*> freed;                  // oldest first
     std::vector<const Allocation*> on_device;  // those of device memory that are not freed: each
                                                // kernel's end looks at their red zones
+    std::map<const std::byte*, Part> parts;    // by first byte
     std::vector<PendingCopy> pending;
     // Windows of device memory, opened since the host last synchronised. An array: a signal handler
     // fills it, and must not allocate.
@@ -252,6 +261,7 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
         return copy.begin >= a.begin && copy.begin < a.begin + a.bytes;
     });
     close_windows(all);
+    all.parts.erase(all.parts.lower_bound(a.begin), all.parts.lower_bound(a.begin + a.bytes));
     if (a.kind == MemoryKind::device) {
         count_bytes(all, -static_cast<long long>(a.bytes));
         std::erase(all.on_device, &a);
@@ -277,16 +287,18 @@ bool is_whole(const std::byte* zone, std::size_t bytes) {
            (zone[0] == std::byte{red_zone_byte} && std::memcmp(zone, zone + 1, bytes - 1) == 0);
 }
 
+// Returns the first byte of the zone that was written, or its end.
+const std::byte* first_damage(const std::byte* zone, std::size_t bytes) {
+    return std::find_if(zone, zone + bytes,
+                        [](std::byte b) { return b != std::byte{red_zone_byte}; });
+}
+
 std::string damage_of(const Allocation& a) {
     const RedZones zones = red_zones(a);
     if (is_whole(zones.front, zones.front_bytes) && is_whole(zones.back, zones.back_bytes))
         return "";
-    const auto damaged = [](const std::byte* begin, std::size_t bytes) {
-        return std::find_if(begin, begin + bytes,
-                            [](std::byte b) { return b != std::byte{red_zone_byte}; });
-    };
-    const std::byte* front = damaged(zones.front, zones.front_bytes);
-    const std::byte* back = damaged(zones.back, zones.back_bytes);
+    const std::byte* front = first_damage(zones.front, zones.front_bytes);
+    const std::byte* back = first_damage(zones.back, zones.back_bytes);
     const std::string text =
         back != zones.back + zones.back_bytes
             ? "wrote " + std::to_string(back - zones.back) + " bytes past the end of "
@@ -297,7 +309,37 @@ std::string damage_of(const Allocation& a) {
     return text + allocation_name(a);
 }
 
+std::string part_name(const Part& part) {
+    return "the " + std::to_string(part.bytes) + " bytes that " + text_of(part.where) +
+           " was given";
+}
+
+std::string damage_of(const Part& part) {
+    if (is_whole(part.zone, zone_behind_part))
+        return "";
+    const std::byte* damage = first_damage(part.zone, zone_behind_part);
+    const auto past = part.room - part.bytes + static_cast<std::size_t>(damage - part.zone);
+    std::memset(part.zone, red_zone_byte, zone_behind_part);
+    return "wrote " + std::to_string(past) + " bytes past the end of " + part_name(part);
+}
+
 }  // namespace
+
+// ---- Parts of allocations
+
+void name_part(void* begin, std::size_t bytes, std::size_t room, Where where) {
+    Memory& all = memory();
+    DeviceAccess access;  // for the zone
+    std::lock_guard lock(all.mutex);
+    const auto* first = static_cast<const std::byte*>(begin);
+    const Allocation* a = find_locked(all, first);
+    if (a == nullptr || a->is_freed)
+        return;
+    std::byte* zone = runtime_begin(*a) + (first - a->begin) + room;
+    if (!all.parts.contains(first))
+        std::memset(zone, red_zone_byte, zone_behind_part);
+    all.parts.insert_or_assign(first, Part{bytes, room, where, zone});
+}
 
 // ---- Allocating and freeing
 
@@ -419,6 +461,18 @@ std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
         usleep(100);
     return lock;
 }
+
+// Returns "byte 8 of the 384 bytes that a.cu:7 was given, which is ", or "" if no part has it.
+std::string position_in_part(const Memory& all, const std::byte* byte) {
+    const auto next = all.parts.upper_bound(byte);
+    if (next == all.parts.begin())
+        return "";
+    const auto& [begin, part] = *std::prev(next);
+    const auto offset = static_cast<std::size_t>(byte - begin);
+    return offset < part.bytes
+               ? "byte " + std::to_string(offset) + " of " + part_name(part) + ", which is "
+               : "";
+}
 }  // namespace
 
 bool is_near_allocation(const void* address) {
@@ -443,7 +497,7 @@ std::string describe_address(const void* address) {
     else if (byte < a->begin)
         position = std::to_string(a->begin - byte) + " bytes before the start of ";
     else
-        position = "byte " + std::to_string(byte - a->begin) + " of ";
+        position = position_in_part(all, byte) + "byte " + std::to_string(byte - a->begin) + " of ";
     return position + allocation_name(*a) +
            (a->is_freed ? ", which was freed at " + text_of(a->freed) : "");
 }
@@ -479,6 +533,11 @@ std::string find_damaged_red_zone() {
     std::lock_guard lock(all.mutex);
     for (const Allocation* allocation : all.on_device) {
         const std::string damage = damage_of(*allocation);
+        if (!damage.empty())
+            return damage;
+    }
+    for (const auto& [begin, part] : all.parts) {
+        const std::string damage = damage_of(part);
         if (!damage.empty())
             return damage;
     }

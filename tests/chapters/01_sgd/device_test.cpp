@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "01_sgd/device.hpp"
+#include "01_sgd/tensor.hpp"
 #include "common/data/random.hpp"
+#include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/text.hpp"
 
 namespace ddp::test {
 namespace {
@@ -58,6 +60,25 @@ TEST_CASE("device: a block is at most twice as large as what is asked for") {
     const std::byte* other = device.allocate(3072, Where::current()).get();
     owner.reset();
     REQUIRE(device.allocate(2560, Where::current()).get() == other);
+}
+
+TEST_CASE("device: strict mode names the tensor that a kernel writes past, and who made it") {
+    if (!kernels_run_on_cpu)
+        return;  // a GPU says nothing
+    int line = 0;
+    const std::string message = message_of([&] {
+        Device device(1 << 20);  // all blocks side by side in one allocation
+        line = __LINE__ + 1;
+        const std::shared_ptr<std::byte> memory = device.allocate(300, Where::current());
+        const Tensor neighbour(device, {3});
+        Tensor wrong(device, {200}, std::reinterpret_pointer_cast<float>(memory));
+        fill(wrong, 1.0f);  // 800 bytes, and the block has 512
+        device.stream().synchronize();
+    });
+    DDP_CHECK(cudaDeviceReset());
+    INFO(message);
+    REQUIRE(has(message, "wrote 212 bytes past the end of the 300 bytes that "));
+    REQUIRE(has(message, "device_test.cpp:" + std::to_string(line) + " was given"));
 }
 
 }  // namespace ddp::test
