@@ -31,8 +31,8 @@ struct CheckpointPlan {
     bool takes_sigterm = false;         // saves and ends (preemption.hpp)
 };
 
-// The state that this training has beside tensors, counts and the optimizer's numbers, such as a
-// random generator. Either may be absent.
+// The state that this training has beside tensors, counts and the optimizer's numbers: the bucket
+// plan (DistributedDataParallel::state), a random generator. Either may be absent.
 struct CheckpointHooks {
     std::function<void(TrainingState& state)> before_save = {};         // writes it into the state
     std::function<void(const TrainingState& state)> after_resume = {};  // restores it
