@@ -49,6 +49,6 @@ if (($#)); then
     printf ' %s\n' "$@" | grep -F -f - "$build/sources" >"$build/asked" && mv "$build/asked" "$build/sources"
 fi
 xargs -P "$(nproc)" -I{} bash -c 'check {}' <"$build/sources"
-cat "$build"/*.errors
-if cat "$build"/*.errors | grep -q .; then exit 1; fi
+errors=$(cat "$build"/*.errors)
+[[ -z $errors ]] || { echo "$errors" && exit 1; }
 echo "clangd: no error in $(wc -l <"$build/sources") files"

@@ -160,8 +160,9 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& limit,
     };
     for (const auto& [name, other] : {std::pair{" / MPI", "mpi"}, {" / Gloo", "gloo"}})
         if (has(other))
-            add(algorithm + name,
-                [&](std::size_t bytes) { return cell(all.against(other, algorithm, bytes)); });
+            add(algorithm + name, [&, library = other](std::size_t bytes) {
+                return cell(all.against(library, algorithm, bytes));
+            });
     add(algorithm + " / limit",
         [&](std::size_t bytes) { return cell(all.against(limit_name, algorithm, bytes)); });
     if (has("mpi"))

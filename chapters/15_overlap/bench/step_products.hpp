@@ -5,7 +5,7 @@
 //     backward   dW = dy^T x, dx = dy W    for each, from the last one; the first needs no dx
 #include <vector>
 
-#include "01_sgd/tape.hpp"
+#include "01_sgd/sgd.hpp"
 #include "05_ranks/rank.hpp"
 #include "common/data/random.hpp"
 
