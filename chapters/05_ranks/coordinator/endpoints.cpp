@@ -33,6 +33,9 @@ constexpr auto stopped_after = 1s;
 // Processes that are killed at the same moment end one after the other, within this time.
 constexpr auto killing_time = 100ms;
 
+// A thread that has not come back from a failed run after this time is probably in an endless loop.
+constexpr auto patience_untold = 5s;
+
 // Returns how long a rank may take to come back from a run that has failed. A process is given up
 // after the time-out. A thread cannot be; but a kernel that does not end is ended after 30 s or ten
 // time-outs (06_messages/peers.cpp), and then its thread comes back.
@@ -100,6 +103,20 @@ void CoordinatorEndpoint::poll_rank(int rank) {
     poll_overdue(rank);
 }
 
+// The way back of a thread may take minutes, and until then the cause of the failure is not
+// printed: says once what the program waits for.
+void CoordinatorEndpoint::tell_overdue(int rank, const RunFailed& failure,
+                                       std::chrono::duration<double> overdue) {
+    if (job_.has_processes || has_told_overdue_ || overdue < patience_untold)
+        return;
+    has_told_overdue_ = true;
+    const std::chrono::duration<double> left = longest_way_back(job_) + grace_period - overdue;
+    std::cerr << "still running: " + job_.name(rank) +
+                     " has not come back from a run that has failed (" + failure.what() +
+                     "), and is waited for, " + format_fixed(left.count(), 0) + " s at most\n"
+              << std::flush;
+}
+
 // A rank that computes forever, or waits inside another library (MPI's calls have no limit and
 // cannot be interrupted), would keep its process forever, and the job with it.
 void CoordinatorEndpoint::poll_overdue(int rank) {
@@ -108,6 +125,7 @@ void CoordinatorEndpoint::poll_overdue(int rank) {
         return;
     const RunFailed failure = events(rank).last_failure(rank);
     const bool reports = !job_.has_processes || failure.is_reported_here();
+    tell_overdue(rank, failure, overdue);
     // By then the coordinator has given up the rank. The one that reports must be the first to end.
     if (overdue < longest_way_back(job_) + (reports ? 1 : 2) * grace_period)
         return;

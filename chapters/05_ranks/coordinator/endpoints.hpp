@@ -48,9 +48,11 @@ class CoordinatorEndpoint : public ControlChannel {
 
   private:
     void poll_overdue(int rank);
+    void tell_overdue(int rank, const RunFailed& failure, std::chrono::duration<double> overdue);
 
     std::optional<Sigterm> sigterm_;  // where every rank is a process, or a rank takes SIGTERM
     std::optional<Clock::time_point> sigterm_at_;
+    bool has_told_overdue_ = false;
     Clock::time_point heartbeat_at_;
     Clock::time_point polled_at_ = Clock::now();
 };

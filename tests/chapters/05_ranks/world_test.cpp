@@ -297,6 +297,10 @@ TEST_CASE("a thread that does not come back from a failed run is not waited for 
     const ChildResult child = run_child("a thread that does not come back", {}, 60);
     CAPTURE(child.output);
     REQUIRE(child.exit_code == 1);
+    REQUIRE(
+        has(child.output,
+            "still running: rank 1 has not come back from a run that has failed (rank 0: broken on "
+            "purpose), and is waited for, 3"));  // some seconds of 40 have passed
     REQUIRE(has(child.output,
                 "error: rank 0: broken on purpose; since then rank 1 has not come back\n"));
 }
