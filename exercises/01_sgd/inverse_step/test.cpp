@@ -122,6 +122,30 @@ void check_house(const House& house, const HouseParameters& before, double learn
     held();
 }
 
+// A step so small that floats have none of it: it is made in doubles, as the contract's are.
+void check_small_step() {
+    const House house{3, 1.5f, 5};
+    const double x1 = house.bedrooms, x2 = house.bathrooms, learning_rate = 1e-9;
+    const HouseParameters before{0.5, 0.25, -1};
+    const double error =
+        before.w1 * x1 + before.w2 * x2 + before.b - static_cast<double>(house.price);
+    const double step = learning_rate * 2 * error;
+    const House found = house_behind_step(
+        before, {before.w1 - step * x1, before.w2 - step * x2, before.b - step}, learning_rate);
+    if (!is_near(found.bedrooms, house.bedrooms, 0.02f) ||
+        !is_near(found.bathrooms, house.bathrooms, 0.02f) ||
+        !is_near(found.price, house.price, 0.1f))
+        throw Wrong(text("You say %g bedrooms, %g bathrooms, price %g; the step was made on %g "
+                         "bedrooms, %g bathrooms, price %g.\n",
+                         static_cast<double>(found.bedrooms), static_cast<double>(found.bathrooms),
+                         static_cast<double>(found.price), x1, x2,
+                         static_cast<double>(house.price)) +
+                    "The learning rate is 1e-9: the parameters before and after are doubles that "
+                    "agree in eight digits, and floats have no more. Is there a float in your "
+                    "code? Subtract doubles.");
+    held();
+}
+
 void check_house_behind_step() {
     check_house({6, 2, 15}, {}, 0.125, "All parameters were 0 before the step.");
     check_house({5, 2, 12}, {}, 0.001,
@@ -130,6 +154,7 @@ void check_house_behind_step() {
                 "The parameters were not 0 before the step: what did the model predict?");
     check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The model had predicted too much here.");
     check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01, "These are no whole numbers.");
+    check_small_step();
 }
 
 bool converges(const House& house, double learning_rate) {
