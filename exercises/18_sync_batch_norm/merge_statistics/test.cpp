@@ -265,6 +265,20 @@ void check_without_the_middle() {
         "distances from it.");
 }
 
+// A thousand values are taken out of 1001, and all means are numbers that a double has. So the rest
+// is exact, unless it is the difference of two sums, which have no digits left for it.
+void check_without_almost_all() {
+    const double least = std::ldexp(1.0, -23);  // distance of two doubles near 1e9
+    const double moved = 8195 * least, mean = 1e9 + 5 * least;
+    const Statistics part{1000, mean, 0};
+    const Statistics all{1001, mean + moved, 1001 * moved * 1000 * moved};
+    require_near(without(all, part), {1, mean + 1001 * moved, 0},
+                 "1001 values around 1e9, without 1000 of them",
+                 "The mean is large here, and one value is left. Mean times count is a sum that is "
+                 "a thousand times as large again, and has three digits less behind the point: do "
+                 "not subtract two of these. How far is the mean of the rest from that of all?");
+}
+
 void check_without() {
     check_without_of(6, 6, 0, 0, "Half of the values are taken away: solve the formula of merge.");
     check_without_of(9, 4, 2, 0, "The counts are unequal: what is left has another count.");
@@ -275,6 +289,7 @@ void check_without() {
                      "One value is left: its m2 is 0, and roundings must not make m2 negative: the "
                      "root of that is NaN.");
     check_without_of(30, 12, 70, 1e9, large);
+    check_without_almost_all();
     check_without_the_middle();
 }
 
