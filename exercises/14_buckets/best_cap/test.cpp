@@ -214,6 +214,12 @@ double modelled(const BackwardPass& pass, int per_bucket) {
     return link_is_free - pass.backward_s;
 }
 
+// Returns the seconds that the link is busy behind backward at least, whatever the buckets' size.
+double left_by_the_link(const BackwardPass& pass) {
+    const double all = static_cast<double>(pass.bytes) * pass.gradients;
+    return std::max(0.0, all * pass.all_reduce.beta_s_per_byte - pass.backward_s);
+}
+
 // Returns what a wrong size tells, or "".
 std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
@@ -257,8 +263,9 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
         if (modelled(pass, n) < modelled(pass, best))
             best = n;
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
+    const double link = left_by_the_link(pass);
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
-        modelled(pass, per_bucket) > 1.1 * modelled(pass, best))
+        modelled(pass, per_bucket) - link > 1.1 * (modelled(pass, best) - link))
         throw Wrong(
             text_of(pass) + ": with your buckets of " +
             (std::isfinite(bytes) && bytes >= 0 ? format_bytes(bytes) : std::to_string(bytes)) +
@@ -293,6 +300,10 @@ void check_best() {
     check_best_of({2000, 50'000, 20e-3, {20e-6, 4e-10}},
                   "The link is slower than backward: buckets queue up, whatever their size. Small "
                   "ones begin early, large ones pay few latencies.");
+    check_best_of({2000, 50'000, 20e-3, {20e-6, 2e-9}},
+                  "The link is ten times slower than backward: it is busy all the time, and its "
+                  "speed does not decide how large buckets should be. How long does the first one "
+                  "wait until it is ready, and how many latencies are there?");
     check_best_of({2000, 50'000, 20e-3, {2e-6, 1.9e-10}},
                   "The link is a little faster than backward, and an all-reduce begins quickly: a "
                   "bucket with which it keeps up is still a small one.");
