@@ -237,6 +237,10 @@ void check_any_distance() {
         "If only one rank of a ring receives first, all the others wait for one another in a row.";
     check_row(7, 1, one);
     check_row(8, 3, one);
+    check_row(7, -1,
+              "The ring is 0, 6, 5, ..., 1 here: a step of -1 is one of 6, and a rule by rank / "
+              "step has six of seven ranks send first. Those that send first and those that "
+              "receive first alternate ALONG THE RING.");
     check_row(
         11, 2,
         "The ring is 0, 2, 4, ..., 10, 1, 3, ... here: neighbours in it are both even or both "
