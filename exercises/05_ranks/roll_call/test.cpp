@@ -122,6 +122,7 @@ struct Outcome {
     bool has_ended = false;
     std::optional<List> list;
     std::optional<int> cause;
+    std::string why;           // the rest of the sentence
     std::exception_ptr other;  // neither a list nor a RollFailed
     Clock::time_point began = {}, ended = {};
     double cpu_s = 0;
@@ -194,6 +195,7 @@ class Job {
                                          connections, limit_);
             } catch (const RollFailed& failed) {
                 outcome.cause = failed.rank();
+                outcome.why = failed.why();
             } catch (...) {
                 outcome.other = std::current_exception();
             }
@@ -427,9 +429,14 @@ void require_cause(Job& job, const std::vector<int>& ranks, int cause, Milliseco
                   "They wait longer than rank 0, so that its words come first.";
         const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
         require_ended(job, {rank}, std::max(left, 0ms), longest, words);
-        if (const Outcome outcome = job.outcome(rank); outcome.cause != cause)
+        const Outcome outcome = job.outcome(rank);
+        if (outcome.cause != cause)
             throw Wrong(name(rank) + " " + outcome.words() + "; the first cause is " + name(cause) +
                         ". " + words);
+        if (outcome.why.starts_with(name(cause)))
+            throw Wrong(name(rank) + " says: \"" + name(cause) + " " + outcome.why +
+                        "\". why() is the rest of the sentence, behind the rank. Has the whole "
+                        "sentence, what(), been sent in its place?");
     }
 }
 
