@@ -413,7 +413,13 @@ void check_plan(const Plan& plan, const std::string& hint) {
             const int steps = uneven_epoch({rank, device, *model, ddp}, next, optimizer);
             communicator.synchronize(device.stream());
             std::string wrong;
-            if (static_cast<int>(step) > steps + 1)
+            if (step == most + 1 && plan[own].size() < most &&
+                steps == static_cast<int>(plan[own].size()))
+                wrong = "you return " + std::to_string(steps) +
+                        " steps, and the ranks have taken " + std::to_string(most) +
+                        " together. A step in which this rank has no batch is one, too: the "
+                        "number is the same on all ranks.";
+            else if (static_cast<int>(step) > steps + 1)
                 wrong = "you call next() " + std::to_string(step) + " times, and take " +
                         std::to_string(steps) +
                         " steps: each call takes a batch, which is lost if no step uses it.";
