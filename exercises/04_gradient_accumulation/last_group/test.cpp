@@ -137,6 +137,14 @@ void check_largest() {
             std::to_string(yours) +
             " samples at a time fit into 4 GB. 50000 times 50000 is more than an int holds: "
             "compute with std::size_t.");
+    // 39.2 GB of parameters and gradients, and 350,060 numbers for each sample.
+    const int yours = largest_micro_batch({70'000, 70'000, 10, 10}, 40'000'000'000);
+    if (std::abs(yours - 567) > 5)
+        throw Wrong(
+            "A network of 70000, 70000, 10 and 10 numbers, and a budget of 40 GB: you say " +
+            std::to_string(yours) +
+            " samples at a time, and 567 fit. 70000 times 70000 is more than an unsigned int "
+            "holds, too: compute with std::size_t.");
 }
 
 // ---- Task unknown_end
