@@ -156,9 +156,10 @@ void check_many_blocks() {
         2'200, 1'100, 2,
         "There are more blocks than a block may have threads: the second pass goes through "
         "their sums in rounds.");
-    check_starts(1'500'000, 2'000, 1,
-                 "There are so many counts and blocks that n * b is too large for an int: where "
-                 "does chunk b begin?");
+    check_starts(
+        1'500'000, 3'000, 1,
+        "There are so many counts and blocks that n * b is too large for an int, signed or "
+        "not: where does chunk b begin?");
     check_starts(777, 1, 100, "There is only one block.");
     check_starts(0, 4, 32, "");
     check_work(5'003, 7, 96);
