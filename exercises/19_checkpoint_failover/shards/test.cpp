@@ -142,10 +142,11 @@ std::string cause_of_part(const std::optional<Shards>& found,
            "be on the disk before it gets its name.";
 }
 
-// `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them
-// with 2 shards.
+// `act` goes down in each of its calls; `allowed` are the steps that may be found then. `cause` is
+// said of a checkpoint that is found in part; if it is empty, what it looks like.
 void crash_everywhere(const Contents& start, const std::function<void(Folder&)>& act,
-                      const std::vector<std::optional<Shards>>& allowed) {
+                      const std::vector<std::optional<Shards>>& allowed,
+                      const std::string& cause = "") {
     for (int call = 0;; call++) {
         CrashingFolder folder(start, call);
         bool is_done = true;
@@ -173,7 +174,7 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
                              : "; it should find all of the old ones or all of the new ones.\nAt "
                                "the moment at which the new ones begin to count, all of them must "
                                "be on the disk; and until then the old ones must stay." +
-                                   cause_of_part(found, allowed)));
+                                   (cause.empty() ? cause_of_part(found, allowed) : cause)));
         };
         check(folder.after_kill(), "a kill");
         for (const Contents& left : folder.after_power_failure())
@@ -221,6 +222,14 @@ void check_crash_safe() {
         crash_everywhere(first.after_kill(),
                          [&](Folder& folder) { save_shards(folder, step, newer); }, {old, newer});
     }
+    // By names without a sign in between, shard 11 of step 1 is shard 1 of step 11.
+    CrashingFolder twelve({}, never);
+    save_shards(twelve, 1, shards_of(1, 12));
+    crash_everywhere(
+        twelve.after_kill(), [&](Folder& folder) { save_shards(folder, 11, shards_of(11, 2)); },
+        {shards_of(1, 12), shards_of(11, 2)},
+        " Is shard 1 of step 11 a file of the same name as shard 11 of step 1? A name "
+        "needs something between two numbers.");
     check_that_it_is_saved_again(first.after_kill(), old, 2);
 }
 
