@@ -115,7 +115,8 @@ void check_compress() {
     check_step({2, -2, 2, 1, -2}, 3, error, {{0, 1, 2}, {2, -2, 2}}, {0, 0, 0, 1, -2},
                "Of equal ones those with the lowest indices go first.");
     check_step({0, 0, 0, 0, 0}, 0, error, {}, {0, 0, 0, 1, -2}, "Nothing is to be sent.");
-    check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 1, 1, 2, -1}}, {0, 0, 0, 0, 0},
+    check_step({0, 3, 0, 0, -1}, 0, error, {}, {0, 3, 0, 1, -3}, "Nothing is sent, all is kept.");
+    check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 4, 1, 2, -2}}, {0, 0, 0, 0, 0},
                "All is to be sent.");
     error = {0, 0, 0};
     check_step({0, 3, 0}, 2, error, {{0, 1}, {0, 3}}, {0, 0, 0},
