@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -108,9 +109,21 @@ void check_global_norm() {
 
 // ---- Task clip
 
+std::string text(double number) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", number);
+    return digits;
+}
+
 void check_clip() {
-    for (const auto& [norm, max_norm] :
-         {std::pair{8.0, 2.0}, {2.0, 8.0}, {5.0, 5.0}, {1e-5, 1e-6}, {0.0, 1.0}, {INFINITY, 1.0}}) {
+    for (const auto& [norm, max_norm] : {std::pair{8.0, 2.0},
+                                         {2.0, 8.0},
+                                         {5.0, 5.0},
+                                         {1e-5, 1e-6},
+                                         {3e-6, 3e-6},
+                                         {1e-4, 1.005e-4},
+                                         {0.0, 1.0},
+                                         {INFINITY, 1.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
         clip(after, norm, max_norm);
@@ -120,13 +133,16 @@ void check_clip() {
                 return;
             const double yours = double{found} / was;
             throw Wrong(
-                "The norm is " + std::to_string(norm) + ", and may be " + std::to_string(max_norm) +
+                "The norm is " + text(norm) + ", and may be " + text(max_norm) +
                 ": you multiply a gradient " + which + " by " + std::to_string(yours) +
                 "; right is " + std::to_string(factor) + ".\n" +
                 (std::isinf(norm)
                      ? "A number divided by infinity is 0, and so are finite gradients "
                        "then: that is what PyTorch makes of them."
                  : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
+                 : yours == 1 && norm <= max_norm
+                     ? "The norm is not above the largest one, but max_norm / (norm + 1e-6) is "
+                       "below 1. PyTorch compares the factor with 1, and not the two norms."
                  : std::isnan(yours) || is_near(yours, max_norm / norm)
                      ? "PyTorch adds 1e-6 to the norm, which may be 0."
                  : is_near(yours, norm / max_norm) ? "That is the inverse of the factor."
