@@ -1,4 +1,4 @@
-// The exercise bucket_assignment: plans that a real PyTorch has made, and the chapter's own rule
+// The exercise bucket_assignment: plans that a real PyTorch has made, and the chapter's own plans
 // for the way back.
 #include "exercises/14_buckets/bucket_assignment.hpp"
 
@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "14_buckets/bucket_plan.hpp"
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -223,17 +224,13 @@ void check_assignment() {
 
 // ---- Task smallest_cap
 
-// By the chapter's rule, for gradients of any number of bytes.
+// Counts the buckets of the chapter's own plan, which its tests compare with PyTorch's. Elements
+// are bytes here: gradients may have any number of them.
 std::size_t buckets_with(const std::vector<std::size_t>& bytes, std::size_t cap) {
-    std::size_t closed = 0, open = 0;
-    for (const std::size_t size : bytes) {
-        open += size;
-        if (open >= cap) {
-            closed++;
-            open = 0;
-        }
-    }
-    return closed + (open > 0 ? 1 : 0);
+    GradientSizes gradients;
+    for (const std::size_t size : bytes)
+        gradients.push_back({"", size, ElementType::uint8});
+    return assign_by_size(gradients, {cap}).size();
 }
 
 // Returns what a wrong limit tells, or "".
@@ -295,14 +292,14 @@ void check_smallest_cap() {
                   "These gradients have two bytes an element or one, so a limit may be any number "
                   "of bytes.");
     trying(
-        "Three gradients of 3,000,000,000 bytes, at most 1 bucket. To try one limit after the "
+        "Three gradients of 300,000,000,000 bytes, at most 1 bucket. To try one limit after the "
         "other takes hours: halve the range in which the right one is.");
-    const std::size_t cap = smallest_cap({3'000'000'000, 3'000'000'000, 3'000'000'000}, 1);
-    if (cap != 6'000'000'001)
+    const std::size_t cap = smallest_cap({300'000'000'000, 300'000'000'000, 300'000'000'000}, 1);
+    if (cap != 600'000'000'001)
         throw Wrong(
-            "Three gradients of 3,000,000,000 bytes, at most 1 bucket: you say " +
+            "Three gradients of 300,000,000,000 bytes, at most 1 bucket: you say " +
             std::to_string(cap) +
-            "; right is 6000000001.\nSuch a sum does not fit into 32 bits: is there an int or an "
+            "; right is 600000000001.\nSuch a sum does not fit into 32 bits: is there an int or an "
             "unsigned int in your code? (std::size_t has 64.)");
     trying("");
     std::vector<std::size_t> many;
