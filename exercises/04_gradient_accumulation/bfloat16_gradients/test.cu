@@ -36,9 +36,12 @@ std::string text(const char* format, double a, double b, double c = 0) {
 void compare(const std::vector<double>& yours, const std::vector<float>& scales, double tolerance,
              const std::string& hint) {
     for (std::size_t i = 0; i < yours.size(); i++) {
-        double right = 0;
-        for (std::size_t k = 0; k < scales.size(); k++)
+        double right = 0, of_rounded = 0;
+        for (std::size_t k = 0; k < scales.size(); k++) {
+            const float product = scales[k] * gradient_of(i, k);
             right += double{scales[k]} * double{gradient_of(i, k)};
+            of_rounded += double{__bfloat162float(__float2bfloat16(product))};
+        }
         const auto rounded =
             static_cast<double>(__bfloat162float(__float2bfloat16(static_cast<float>(yours[i]))));
         const bool is_rounded =
@@ -52,7 +55,10 @@ void compare(const std::vector<double>& yours, const std::vector<float>& scales,
                                         "(Even 0 times NaN "
                                         "is NaN: it must not be read.) "
                                       : "") +
-                (is_rounded
+                (tolerance < 1e-3 && std::abs(yours[i] - of_rounded) <= tolerance * right
+                     ? "You round scale * gradient to bfloat16 before you add it: the product of "
+                       "two floats is a float, and is added as one."
+                 : is_rounded
                      ? "Yours is a number of bfloat16, and the right one is none: what do you "
                        "round to bfloat16 again?"
                      : hint));
