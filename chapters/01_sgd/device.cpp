@@ -48,17 +48,17 @@ struct Device::CachingAllocator {
         if (observer)
             observer(memory);
     }
-    // Allocates a segment and returns its beginning.
+    // Allocates a segment, and a gap behind it, and returns its beginning.
     std::byte* add_segment(std::size_t bytes, Where where) {
         memory.allocations++;
         memory.reserved_bytes += bytes;
         if (is_on_host)
-            return host_segments.emplace_back(bytes, where).data();
-        return segments.emplace_back(bytes, where).data();
+            return host_segments.emplace_back(bytes + gap, where).data();
+        return segments.emplace_back(bytes + gap, where).data();
     }
     void reserve(std::size_t bytes) {
         unused = add_segment(bytes, Where::current());
-        unused_bytes = bytes;
+        unused_bytes = bytes + gap;
     }
 
     // Returns the smallest free block that is large enough, or else a new one. A step that repeats
@@ -74,7 +74,7 @@ struct Device::CachingAllocator {
             return block;
         }
         if (bytes + gap > unused_bytes)
-            return {add_segment(bytes + gap, where), bytes};
+            return {add_segment(bytes, where), bytes};
         unused_bytes -= bytes + gap;
         return {std::exchange(unused, unused + bytes + gap), bytes};
     }

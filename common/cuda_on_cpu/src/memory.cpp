@@ -54,7 +54,7 @@ struct Pages {
     std::size_t bytes;
 };
 
-// What name_part was told.
+// A part of an allocation, as name_part was told of it.
 struct Part {
     std::size_t bytes, room;
     Where where;
