@@ -1,5 +1,5 @@
 // Measures what the machinery under every chapter costs: element-wise kernels against a plain loop,
-// a block reduction against the read bandwidth, launches one by one and in batches.
+// a block reduction against the read bandwidth, launches one by one, in batches and as a graph.
 #include <iostream>
 
 #include "common/gpu/gpu.hpp"
@@ -140,19 +140,42 @@ Line measure_reduction(int elements, int rounds) {
                          rounds, kernel, kernels_run_on_cpu ? read : copy_of(stream, from, to));
 }
 
-Line measure_launches(int batch, int rounds) {
-    Stream stream;
-    const Measurement launches = on_stream(stream, [&] {
-        for (int i = 0; i < batch; i++)
-            launch(stream, {1, 1}, bench::nothing);
-    });
-    const auto samples = interleave(std::vector<Measurement>{launches}, 3, rounds);
+// Measures `work`, which makes `batch` launches on the stream.
+Line per_launch(const std::string& what, int batch, int rounds, Stream& stream,
+                const std::function<void()>& work) {
+    const std::vector<Measurement> launches{on_stream(stream, work)};
+    const auto samples = interleave(launches, 3, rounds);
     std::vector<double> each;
     for (double seconds : samples[0])
         each.push_back(seconds / batch);
-    return {
-        batch == 1 ? "launch and synchronise" : "launch, " + std::to_string(batch) + " at a time",
-        0, median(each), spread(each), 0};
+    return {what, 0, median(each), spread(each), 0};
+}
+
+Line measure_launches(int batch, int rounds) {
+    Stream stream;
+    const std::string what =
+        batch == 1 ? "launch and synchronise" : "launch, " + std::to_string(batch) + " at a time";
+    return per_launch(what, batch, rounds, stream, [&] {
+        for (int i = 0; i < batch; i++)
+            launch(stream, {1, 1}, bench::nothing);
+    });
+}
+
+// Measures the same launches captured as one graph, which is launched as a whole.
+Line measure_graph(int batch, int rounds) {
+    Stream stream;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t instance = nullptr;
+    DDP_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < batch; i++)
+        launch(stream, {1, 1}, bench::nothing);
+    DDP_CHECK(cudaStreamEndCapture(stream, &graph));
+    DDP_CHECK(cudaGraphInstantiate(&instance, graph, 0));
+    const Line line = per_launch("the same as one graph", batch, rounds, stream,
+                                 [&] { DDP_CHECK(cudaGraphLaunch(instance, stream)); });
+    DDP_CHECK(cudaGraphExecDestroy(instance));
+    DDP_CHECK(cudaGraphDestroy(graph));
+    return line;
 }
 
 int run(int argc, char** argv) {
@@ -166,10 +189,12 @@ int run(int argc, char** argv) {
     const CommonOptions common = options.parse(argc, argv);
     const int rounds = common.quick ? 5 : mine.rounds;
 
-    const std::vector<Line> lines = {
-        measure_add_scaled(mine.elements, rounds), measure_add_scaled(16 << 10, rounds * 20),
-        measure_reduction(mine.elements, rounds), measure_launches(1, rounds * 20),
-        measure_launches(500, rounds)};
+    const std::vector<Line> lines = {measure_add_scaled(mine.elements, rounds),
+                                     measure_add_scaled(16 << 10, rounds * 20),
+                                     measure_reduction(mine.elements, rounds),
+                                     measure_launches(1, rounds * 20),
+                                     measure_launches(500, rounds),
+                                     measure_graph(500, rounds)};
     cudaDeviceProp device;
     DDP_CHECK(cudaGetDeviceProperties(&device, 0));
     Table table(std::string("On ") + device.name,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "capture.hpp"
 #include "cuda_on_cpu/observe.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "memory.hpp"
@@ -112,8 +113,10 @@ cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind,
                              Where where) {
     if (const cudaError_t status = enter_call(call))
         return status;
-    if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
-                                                        std::to_string(bytes) + " bytes"))
+    const std::string caller = std::string(call) + " at " + text_of(where);
+    if (const cudaError_t error = check_safe(caller))
+        return error;
+    if (const cudaError_t error = check_no_kernel_waits(caller, std::to_string(bytes) + " bytes"))
         return error;
     wait_inside_driver();
     return allocate(pointer, bytes, kind, call, where);
@@ -124,8 +127,10 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
         return status;
     if (pointer == nullptr)
         return cudaSuccess;
-    if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
-                                                        describe_address(pointer)))
+    const std::string caller = std::string(call) + " at " + text_of(where);
+    if (const cudaError_t error = check_safe(caller))
+        return error;
+    if (const cudaError_t error = check_no_kernel_waits(caller, describe_address(pointer)))
         return error;
     wait_inside_driver();
     // Freeing waits for the work that may still use the memory, as on a GPU.
@@ -148,7 +153,7 @@ std::atomic<std::uint64_t> uploads{0};
 
 struct PlacedCopy {
     std::shared_ptr<Stream> stream;
-    Stream::Ticket ticket = 0;
+    Stream::Ticket ticket = 0;  // 0: it was captured
     // One end is host memory that is not pinned.
     bool is_from_pageable = false, is_to_pageable = false;
 };
@@ -164,18 +169,25 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
     placed->stream = find_stream(handle, call);
     if (!placed->stream)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*placed->stream);
+    if (const cudaError_t error = order_before(*placed->stream, caller.c_str()))
+        return error;
     void* to = runtime_address(destination);
     const void* from = runtime_address(const_cast<void*>(source));
     placed->is_from_pageable = !find_allocation(source);
     placed->is_to_pageable = !find_allocation(destination);
+    if (placed->is_from_pageable || placed->is_to_pageable)
+        if (const cudaError_t error = refuse_if_captured(
+                *placed->stream, caller.c_str(),
+                "and a graph copies to or from memory that is not pinned at each of its launches, "
+                "when nobody may have it any more: use cudaMallocHost"))
+            return error;
     const bool is_upload = placed->is_from_pageable && !placed->is_to_pageable;
     const bool is_staged = is_strict() && is_upload;
     if (is_upload)
         uploads++;
     if (is_staged)
         wait_before_staging(*placed->stream);
-    placed->ticket = placed->stream->enqueue([&](void* memory) -> Command* {
+    placed->ticket = place(*placed->stream, [&](void* memory) -> Command* {
         if (is_staged)
             return new (memory) StagedCopy(to, from, bytes);
         return new (memory) Copy(to, from, bytes);
@@ -302,7 +314,7 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t b
         return error;
     if (copy.is_from_pageable || copy.is_to_pageable)
         return finish_copy(copy);
-    if (settings().strict) {
+    if (settings().strict && copy.ticket != 0) {
         if (!is_device(find_allocation(destination)))
             close_for_copy(destination, bytes, true, copy.stream.get(), copy.ticket, where);
         if (!is_device(find_allocation(source)))
@@ -327,9 +339,10 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStr
     const auto stream = find_stream(handle, "cudaMemset");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*stream);
+    if (const cudaError_t error = order_before(*stream, caller.c_str()))
+        return error;
     void* address = runtime_address(pointer);
-    stream->enqueue([&](void* memory) { return new (memory) Fill(address, value, bytes); });
+    place(*stream, [&](void* memory) { return new (memory) Fill(address, value, bytes); });
     return cudaSuccess;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "capture.hpp"
 #include "cublas_v2.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -180,8 +181,9 @@ cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices
     const auto stream = find_stream(handle->stream, name);
     if (!stream)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    order_with_default_stream(*stream);
-    stream->enqueue([&](void* memory) { return new (memory) MultiplyMatrices(multiply); });
+    if (order_before(*stream, name) != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    place(*stream, [&](void* memory) { return new (memory) MultiplyMatrices(multiply); });
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -192,7 +194,7 @@ cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices
 using namespace cuda_on_cpu;
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-    if (enter_call("cublasCreate") != cudaSuccess ||
+    if (enter_call("cublasCreate") != cudaSuccess || check_safe("cublasCreate") != cudaSuccess ||
         check_no_kernel_waits("cublasCreate", "allocates device memory") != cudaSuccess)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     wait_inside_driver();
@@ -205,7 +207,8 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
     // cuBLAS documents that it waits for the device. A handle that stays is named at exit.
-    if (check_no_kernel_waits("cublasDestroy", "synchronises with the device") != cudaSuccess)
+    if (check_safe("cublasDestroy") != cudaSuccess ||
+        check_no_kernel_waits("cublasDestroy", "synchronises with the device") != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
     wait_inside_driver();
     delete handle;

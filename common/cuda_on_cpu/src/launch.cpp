@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "capture.hpp"
 #include "memory.hpp"
 #include "runtime.hpp"
 
@@ -165,7 +166,8 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
         return cudaErrorInvalidResourceHandle;
     if (const cudaError_t status = check_peers(kernel, bytes, stream->device))
         return status;
-    order_with_default_stream(*stream);
+    if (const cudaError_t status = order_before(*stream, "a kernel launch"))
+        return status;
     queue_kernel(*stream, kernel, bytes, move_to);
     return cudaSuccess;
 }

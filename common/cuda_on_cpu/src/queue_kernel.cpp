@@ -2,26 +2,30 @@
 //
 // Alone in its file: the linker takes it from the library only for a program that has no other
 // queue_kernel, as the explorer has.
-#include "runtime.hpp"
+#include "capture.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 struct RunKernel final : Command {
-    RunKernel(Stream& stream, PreparedKernel* kernel, bool on_heap)
+    // `stream` is nullptr for a kernel that is captured: its graph says when it is in flight.
+    RunKernel(Stream* stream, PreparedKernel* kernel, bool on_heap)
         : stream(stream), kernel(kernel), on_heap(on_heap) {
-        if (kernel->shape.cooperative)
-            stream.cooperative_kernel_begins(*kernel);
+        if (stream != nullptr && kernel->shape.cooperative)
+            stream->cooperative_kernel_begins(*kernel);
     }
     ~RunKernel() override {
-        if (kernel->shape.cooperative)
-            stream.cooperative_kernel_ends();
+        if (stream != nullptr && kernel->shape.cooperative)
+            stream->cooperative_kernel_ends();
         kernel->~PreparedKernel();
         if (on_heap)
             ::operator delete (kernel, std::align_val_t{64});
     }
-    void run(Stream&) override { stream.run_kernel(*kernel); }
-    Stream& stream;
+    void run(Stream& runs_it) override { runs_it.run_kernel(*kernel); }
+    const PreparedKernel* cooperative_kernel() const override {
+        return kernel->shape.cooperative ? kernel : nullptr;
+    }
+    Stream* stream;
     PreparedKernel* kernel;
     bool on_heap;
 };
@@ -32,12 +36,16 @@ static_assert(sizeof(RunKernel) <= arguments_offset);
 
 void queue_kernel(Stream& stream, PreparedKernel& kernel, std::size_t bytes,
                   PreparedKernel* (*move_to)(void* address, PreparedKernel& kernel)) {
-    stream.enqueue([&](void* memory) {
-        const bool on_heap = arguments_offset + bytes > Stream::slot_bytes;
-        void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
-                              : static_cast<std::byte*>(memory) + arguments_offset;
-        return new (memory) RunKernel(stream, move_to(place, kernel), on_heap);
-    });
+    const auto construct = [&](Stream* in_flight_on) {
+        return [&, in_flight_on](void* memory) {
+            const bool on_heap = arguments_offset + bytes > Stream::slot_bytes;
+            void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
+                                  : static_cast<std::byte*>(memory) + arguments_offset;
+            return new (memory) RunKernel(in_flight_on, move_to(place, kernel), on_heap);
+        };
+    };
+    if (nobody_captures() || !note_command(stream, construct(nullptr)))
+        stream.enqueue(construct(&stream));
 }
 
 }  // namespace cuda_on_cpu

@@ -17,9 +17,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "capture.hpp"
 #include "cuda_on_cpu/observe.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "faults.hpp"
+#include "graph.hpp"
 #include "memory.hpp"
 #include "protection.hpp"
 
@@ -73,8 +75,9 @@ void at_exit(int status, void*) {
     for (const auto& stream : all_streams())
         stream->synchronize(stream->last_ticket());
     const bool unnoticed = print_unread_diagnoses();
-    const std::string leaks =
-        status != 0 || device_is_lost() ? "" : leak_report() + handle_leak_report();
+    const std::string leaks = status != 0 || device_is_lost()
+                                  ? ""
+                                  : leak_report() + handle_leak_report() + graph_leak_report();
     std::fputs(leaks.c_str(), stderr);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
         std::fflush(nullptr);
@@ -137,11 +140,6 @@ struct WaitForStream final : Command {
     Stream::Ticket ticket;
 };
 
-void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other, Stream::Ticket ticket) {
-    if (!other->is_done(ticket))
-        stream.enqueue([&](void* memory) { return new (memory) WaitForStream(other, ticket); });
-}
-
 // The event of a handle as it stands now; nothing for one that was destroyed or never created: then
 // the failure is already recorded.
 std::optional<CUevent_st> find_event(cudaEvent_t handle, const char* call) {
@@ -191,6 +189,11 @@ class HostFunctionThread {
 };
 
 }  // namespace
+
+void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other, Stream::Ticket ticket) {
+    if (!other->is_done(ticket))
+        stream.enqueue([&](void* memory) { return new (memory) WaitForStream(other, ticket); });
+}
 
 cudaError_t check_caller(const char* call) {
     if (host_function_thread)
@@ -249,6 +252,29 @@ void order_with_default_stream(Stream& stream) {
     for (const auto& other : others)
         if (other)
             enqueue_wait(stream, other, other->last_ticket());
+}
+
+bool is_default_stream(const Stream& stream) {
+    std::lock_guard lock(runtime().mutex);
+    return runtime().default_streams[stream.device].get() == &stream;
+}
+
+cudaStream_t make_stream(int device, bool blocking) {
+    let_go_of_those_that_left();
+    auto* handle = new CUstream_st{std::make_shared<Stream>(device, blocking)};
+    std::lock_guard lock(runtime().mutex);
+    runtime().streams.insert(handle);
+    return handle;
+}
+
+void leave_stream(cudaStream_t handle) {
+    {
+        std::lock_guard lock(runtime().mutex);
+        runtime().streams.erase(handle);
+        runtime().leaving.push_back(handle->stream);
+        delete handle;
+    }
+    let_go_of_those_that_left();
 }
 
 std::vector<std::shared_ptr<Stream>> all_streams() {
@@ -420,6 +446,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceSynchronize() {
     if (const cudaError_t status = enter_call("cudaDeviceSynchronize"))
         return status;
+    if (const cudaError_t error = refuse_if_any_is_captured("cudaDeviceSynchronize"))
+        return error;
     for (const auto& stream : all_streams())
         if (stream->device == current_device)
             stream->synchronize(stream->last_ticket());
@@ -429,6 +457,8 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceReset(Where where) {
     if (const cudaError_t error = check_caller("cudaDeviceReset"))
+        return error;
+    if (const cudaError_t error = refuse_if_any_is_captured("cudaDeviceReset"))
         return error;
     for (const auto& stream : all_streams())
         stream->synchronize(stream->last_ticket());
@@ -482,16 +512,13 @@ cudaError_t cudaDriverGetVersion(int* version) {
 
 // ---- Streams
 
+static constexpr const char* does_nothing = "which does nothing before its graph is launched";
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaStreamCreate"))
         return status;
     wait_inside_driver(BesideCooperative::goes_on);
-    let_go_of_those_that_left();
-    auto* handle = new CUstream_st{
-        std::make_shared<Stream>(current_device, (flags & cudaStreamNonBlocking) == 0)};
-    std::lock_guard lock(runtime().mutex);
-    runtime().streams.insert(handle);
-    *stream = handle;
+    *stream = make_stream(current_device, (flags & cudaStreamNonBlocking) == 0);
     return cudaSuccess;
 }
 
@@ -517,14 +544,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    {
-        std::lock_guard lock(runtime().mutex);
-        runtime().streams.erase(handle);
-        runtime().leaving.push_back(stream);
-        delete handle;
-    }
-    let_go_of_those_that_left();
-    return cudaSuccess;
+    leave_stream(handle);
+    return give_up_capture(*stream);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
@@ -533,7 +554,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamSynchronize");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*stream);
+    if (const cudaError_t error =
+            refuse_if_captured(*stream, "cudaStreamSynchronize", does_nothing))
+        return error;
+    if (const cudaError_t error = order_before(*stream, "cudaStreamSynchronize"))
+        return error;
     stream->synchronize(stream->last_ticket());
     host_has_synchronised();
     return device_status();
@@ -545,6 +570,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamQuery");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuse_if_captured(*stream, "cudaStreamQuery", does_nothing))
+        return error;
     if (!stream->ask(stream->last_ticket())) {
         stream->check_time_limit();
         return not_ready();
@@ -560,6 +587,14 @@ struct RecordEvent final : Command {
     void run(Stream&) override { recording->time = std::chrono::steady_clock::now(); }
     std::shared_ptr<Recording> recording;
 };
+
+std::shared_ptr<Recording> record(const std::shared_ptr<Stream>& stream) {
+    const auto recording = std::make_shared<Recording>();
+    recording->stream = stream;
+    recording->ticket =
+        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); });
+    return recording;
+}
 
 struct CallHost final : Command {
     CallHost(cudaHostFn_t function, void* user_data) : function(function), user_data(user_data) {}
@@ -581,7 +616,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
     const auto event = find_event(event_handle, "cudaStreamWaitEvent");
     if (!stream || !event)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*stream);
+    cudaError_t error = cudaSuccess;
+    if (note_wait(stream, event->mark, event->last != nullptr, &error))
+        return error;
+    if ((error = order_before(*stream, "cudaStreamWaitEvent")) != cudaSuccess)
+        return error;
     if (event->last)
         enqueue_wait(*stream, event->last->stream, event->last->ticket);
     return cudaSuccess;
@@ -593,8 +632,9 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
     const auto stream = find_stream(handle, "cudaLaunchHostFunc");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*stream);
-    stream->enqueue([&](void* memory) { return new (memory) CallHost(function, user_data); });
+    if (const cudaError_t error = order_before(*stream, "cudaLaunchHostFunc"))
+        return error;
+    place(*stream, [&](void* memory) { return new (memory) CallHost(function, user_data); });
     return cudaSuccess;
 }
 
@@ -632,14 +672,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle
     const auto event = find_event(event_handle, "cudaEventRecord");
     if (!stream || !event)
         return cudaErrorInvalidResourceHandle;
-    order_with_default_stream(*stream);
-    const auto recording = std::make_shared<Recording>();
-    recording->stream = stream;
-    recording->ticket =
-        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); });
+    if (const cudaError_t error = order_before(*stream, "cudaEventRecord"))
+        return error;
+    const auto mark = note_mark(*stream);
+    const auto recording = mark ? nullptr : record(stream);
     std::lock_guard lock(runtime().mutex);
-    if (runtime().events.contains(event_handle))
+    if (runtime().events.contains(event_handle)) {
         event_handle->last = recording;
+        event_handle->mark = mark;
+    }
     return cudaSuccess;
 }
 
@@ -649,6 +690,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     const auto event = find_event(handle, "cudaEventSynchronize");
     if (!event)
         return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuse_captured_event(event->mark, "cudaEventSynchronize"))
+        return error;
     if (event->last)
         event->last->stream->synchronize(event->last->ticket);
     host_has_synchronised();
@@ -661,6 +704,10 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     const auto event = find_event(handle, "cudaEventQuery");
     if (!event)
         return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = refuse_captured_event(event->mark, "cudaEventQuery"))
+        return error;
+    if (const cudaError_t error = check_safe("cudaEventQuery"))
+        return error;
     if (event->last && !event->last->stream->ask(event->last->ticket)) {
         check_time_limits();
         return not_ready();
@@ -676,6 +723,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     const auto last = find_event(end, "cudaEventElapsedTime");
     if (!first || !last)
         return cudaErrorInvalidResourceHandle;
+    for (const auto& mark : {first->mark, last->mark})
+        if (const cudaError_t error = refuse_captured_event(mark, "cudaEventElapsedTime"))
+            return error;
     if (!first->has_time || !last->has_time || !first->last || !last->last)
         return call_failed(cudaErrorInvalidResourceHandle,
                            "cudaEventElapsedTime needs two events that were recorded, and created "

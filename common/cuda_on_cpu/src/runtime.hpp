@@ -51,6 +51,14 @@ std::shared_ptr<Stream> find_stream(cudaStream_t handle, const char* call);
 // device, and they for it, as CUDA's legacy default stream does.
 void order_with_default_stream(Stream& stream);
 
+// Makes a stream, and lets one go, which finishes its work.
+cudaStream_t make_stream(int device, bool blocking);
+void leave_stream(cudaStream_t handle);
+// Returns whether it is the default stream of its device.
+bool is_default_stream(const Stream& stream);
+// Makes the stream's next command wait for `ticket` of another stream.
+void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other, Stream::Ticket ticket);
+
 // All streams that exist, for those who wait for or watch them all.
 std::vector<std::shared_ptr<Stream>> all_streams();
 void check_time_limits();

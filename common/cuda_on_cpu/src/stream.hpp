@@ -21,11 +21,14 @@
 namespace cuda_on_cpu {
 
 class Stream;
+struct CapturedMark;
 
 // One entry of a stream's queue, run by the stream's thread; passed over on a lost device.
 struct Command {
     virtual ~Command() = default;
     virtual void run(Stream& stream) = 0;
+    // The kernel that it runs, if that is a cooperative one.
+    virtual const PreparedKernel* cooperative_kernel() const { return nullptr; }
 };
 
 // The way from the host's threads to the queues. A driver may let in one thread of a process at a
@@ -164,6 +167,7 @@ struct CUstream_st {
     std::shared_ptr<cuda_on_cpu::Stream> stream;
 };
 struct CUevent_st {
-    std::shared_ptr<cuda_on_cpu::Recording> last;  // nullptr: never recorded
+    std::shared_ptr<cuda_on_cpu::Recording> last;  // nullptr: never recorded, or in a capture
     bool has_time;
+    std::shared_ptr<cuda_on_cpu::CapturedMark> mark = nullptr;  // of a capture: see capture.hpp
 };

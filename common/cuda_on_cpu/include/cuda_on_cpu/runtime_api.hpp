@@ -100,6 +100,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
+// ---- Stream capture and graphs. cudaGraphGetNodes only counts: `nodes` must be nullptr.
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph,
+                                 unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t instance, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t instance);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+
 // ---- Launches
 namespace cuda_on_cpu {
 

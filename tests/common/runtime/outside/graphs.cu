@@ -1,4 +1,4 @@
 #include <cuda_runtime.h>
 int main() {
-    cudaGraphLaunch(nullptr, nullptr);
+    cudaGraphAddKernelNode(nullptr, nullptr, nullptr, 0, nullptr);
 }
