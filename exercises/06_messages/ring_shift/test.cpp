@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include "common/report/units.hpp"
 #include "exercises/support/gate.hpp"
@@ -25,7 +26,7 @@ float element(int rank, std::size_t i) {
 }
 std::string name_of_element(float value, int ranks) {
     if (value == untouched)
-        return "has never arrived.";
+        return "has never arrived, or not before the stream that you were given had done its work.";
     if (!(value >= 0 && value < element(ranks, 0)))
         return "is no element of any rank: it was read from memory that holds none. (peers.send() "
                "finds the other rank's memory; an address of yours is none of that rank's.)";
@@ -38,7 +39,7 @@ std::string ranks_text(int ranks) {
     return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 int source_of(int rank, int ranks, int distance) {
-    return ((rank - distance) % ranks + ranks) % ranks;
+    return ((rank - distance % ranks) % ranks + ranks) % ranks;
 }
 
 std::string wrong_elements_of(const std::vector<float>& values, int source, int rank, int ranks) {
@@ -104,7 +105,9 @@ std::uint64_t operations_of(Peers& peers) {
     return record.sequence;
 }
 
-// Checks that the host does not wait, and that a rank makes one send and one receive.
+// Checks that the host does not wait, that a rank makes one send and one receive, and that other
+// streams wait for the one that is given and it for them. The last rank comes late: whoever goes on
+// without it is told apart from those that wait.
 void check_calls(int ranks, int distance) {
     const std::string what = ranks_text(ranks) + ", distance " + std::to_string(distance);
     Turns turns;
@@ -114,7 +117,8 @@ void check_calls(int ranks, int distance) {
         ArenaBuffer<float> data = peers.allocate<float>(count),
                            received = peers.allocate<float>(count);
         data.copy_from(std::vector<float>(count, untouched));
-        // What is to be sent comes late, and is overwritten as soon as the call is over.
+        // What is to be sent comes late, and is overwritten as soon as the call is over. What is
+        // received is overwritten until the call begins.
         std::vector<float> mine(count);
         for (std::size_t i = 0; i < count; i++)
             mine[i] = element(rank.rank(), i);
@@ -126,10 +130,13 @@ void check_calls(int ranks, int distance) {
         std::string wrong = wrong_if_host_waits(stream, [&] {
             DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
                                       cudaMemcpyDeviceToDevice, stream));
+            DDP_CHECK(cudaMemsetAsync(received.data(), 0, count * sizeof(float), stream));
             for_ranks = turns.take(rank.rank(), [&] {
                 ring_shift(peers, data.data(), received.data(), count, distance, stream);
             });
             DDP_CHECK(cudaMemsetAsync(data.data(), 0, count * sizeof(float), stream));
+            if (rank.rank() > 0 && rank.rank() == ranks - 1)
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
         });
         peers.synchronize(stream);
         if (wrong.empty())
@@ -149,9 +156,10 @@ void check_calls(int ranks, int distance) {
                           "copies on the stream; cudaMemcpy does not."
                         : "rank " + std::to_string(rank.rank()) +
                               " has not received what was enqueued on the other rank's stream "
-                              "before the call, or has received what was enqueued after it. Send "
-                              "and receive on the stream that you were given, or let every other "
-                              "stream wait for it, and it for them.";
+                              "before the call, or has received what was enqueued after it; or it "
+                              "has received so early that work of its own stream from before the "
+                              "call has overwritten it. Send and receive on the stream that you "
+                              "were given, or let every other stream wait for it, and it for them.";
         throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
     };
     try {
@@ -211,7 +219,7 @@ void check_neighbours() {
         check_on(ranks, 1,
                  "If all send first, all wait for ever. Who receives first? And does each rank "
                  "receive from the one that sends to it, its left neighbour?");
-    for (const int ranks : {1, 2})
+    for (const int ranks : {1, 3})
         check_calls(ranks, 1);
 }
 
@@ -223,6 +231,9 @@ void check_any_distance() {
         3, std::numeric_limits<int>::max(),
         "The distance is the largest int, 2147483647: added to a rank it is too large for one. "
         "Bring it into the range 0, ..., N - 1 first.");
+    check_on(3, std::numeric_limits<int>::min(),
+             "The distance is the smallest int, -2147483648, and 2147483648 is no int: neither "
+             "-distance nor std::abs(distance) is one. Take the remainder first.");
     check_on(3, 0, "Everybody has what it should receive.");
     for (const int distance : {3, -6})
         check_on(3, distance, "That is a distance of 0, counted round: everybody has it.");
