@@ -17,8 +17,9 @@ void copy(float* to, const float* from, std::size_t count, Stream& stream) {
         DDP_CHECK(
             cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
 }
-void clear(float* data, Stream& stream) {
-    DDP_CHECK(cudaMemsetAsync(data, 0, sizeof(float), stream));
+// Overwrites an element with what no test has there (0 may well be).
+void spoil(float* element, Stream& stream) {
+    DDP_CHECK(cudaMemsetAsync(element, 0x5a, sizeof(float), stream));
 }
 
 // ---- Faulty broadcasts
@@ -76,11 +77,16 @@ void leave_out_1(Peers& peers, float* data, std::size_t count, int root, Stream&
 void spoil_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() == root && count > 0)
-        clear(data, stream);
+        spoil(data, stream);
 }
 void lose_the_rest(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     const auto ranks = static_cast<std::size_t>(peers.rank().world_size());
     broadcast(peers, data, count / ranks * ranks, root, stream);
+}
+// Sends nothing at all if a rank gets no element of its own.
+void drop_few(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count < static_cast<std::size_t>(peers.rank().world_size()) ? 0 : count,
+              root, stream);
 }
 void stop_at_20000(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, std::min(count, std::size_t{20'000}), root, stream);
@@ -93,12 +99,17 @@ void stop_at_20000_unless_from_0(Peers& peers, float* data, std::size_t count, i
 void write_if_none(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() != root && count == 0)
-        clear(data, stream);
+        spoil(data, stream);
 }
 void write_behind(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() != root)
-        clear(data + count, stream);
+        spoil(data + count, stream);
+}
+void write_behind_on_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() == root)
+        spoil(data + count, stream);
 }
 // Does nothing when the same array comes again, as if its flags were still raised. Each rank has
 // its own.
@@ -108,6 +119,26 @@ Candidate once_per_array() {
         if (data != last)
             broadcast(peers, data, count, root, stream);
         last = data;
+    };
+}
+
+// Sends what the root's array held in the call before, as from a copy that is not made anew. Each
+// rank has its own.
+Candidate one_call_late() {
+    return [kept = std::vector<float>()](Peers& peers, float* data, std::size_t count, int root,
+                                         Stream& stream) mutable {
+        std::vector<float> now(count);
+        if (count > 0)
+            DDP_CHECK(cudaMemcpyAsync(now.data(), data, count * sizeof(float),
+                                      cudaMemcpyDeviceToHost, stream));
+        peers.synchronize(stream);
+        if (peers.rank().rank() == root && count > 0 && kept.size() >= count)
+            DDP_CHECK(cudaMemcpyAsync(data, kept.data(), count * sizeof(float),
+                                      cudaMemcpyHostToDevice, stream));
+        broadcast(peers, data, count, root, stream);
+        peers.synchronize(stream);
+        kept.resize(std::max(kept.size(), count));
+        std::ranges::copy(now, kept.begin());
     };
 }
 
@@ -155,18 +186,29 @@ std::vector<Fault> faults_of_size() {
     return {
         {"loses what is left over when the elements are divided evenly among the ranks",
          lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
+        {"sends nothing if there are fewer elements than ranks", drop_few,
+         "Try very few elements: one, for example."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
         {"stops after 20 000 elements when the root is not rank 0", stop_at_20000_unless_from_0,
          "Try a long array from every root."},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
+        {"writes one element behind the end of the root's array", write_behind_on_root,
+         "Does the root look behind the end of its array, too?"},
         {"overwrites the first element if it is told to send none", write_if_none,
          "A count of 0 is a count, too: no element of the array may change."},
         {"works for each array once: when it gets the same array again, it does nothing",
          once_per_array(),
          "Use an array again at once, with other elements. Otherwise what you find in it may be "
-         "left from the call before."}};
+         "left from the call before."},
+        {"sends what the root's array held in the call before", one_call_late(),
+         "Do the arrays hold other numbers in each call? Numbers that are the same in all of them "
+         "do not tell from which call they are."}};
+}
+
+std::string ranks_text(int ranks) {
+    return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
 // Returns the answer of the reader's test on each rank.
@@ -199,7 +241,7 @@ void ask(int ranks, const Candidate& candidate, const std::string& what,
         });
     } catch (const RunFailed& failure) {
         throw std::runtime_error(
-            std::to_string(ranks) + " ranks, " + what +
+            ranks_text(ranks) + ", " + what +
             ": the run has failed. Do all ranks make the same calls, even when one of them has "
             "found a fault? A rank that returns early leaves the others waiting. And does each "
             "wait for its work (peers.synchronize) before it looks at the array or gives it "
@@ -211,8 +253,8 @@ void ask(int ranks, const Candidate& candidate, const std::string& what,
 void must_pass(int ranks, const std::string& name, const Candidate& candidate) {
     ask(ranks, candidate, name, [&](const std::vector<bool>& verdicts) {
         if (const std::string refusing = list_of(verdicts, false); !refusing.empty())
-            throw Wrong("On " + std::to_string(ranks) + " ranks your test refuses the chapter's " +
-                        name + ", which is a broadcast (refused by rank " + refusing +
+            throw Wrong("On " + ranks_text(ranks) + " your test refuses the chapter's " + name +
+                        ", which is a broadcast (refused by rank " + refusing +
                         ").\nWhat should each rank have after the call, and what should the root "
                         "have? And was the "
                         "work done when you looked (peers.synchronize)?");
@@ -224,13 +266,12 @@ void must_fail(int ranks, const Fault& fault, bool everywhere) {
             const std::string passing = list_of(verdicts, true),
                               refusing = list_of(verdicts, false);
             if (refusing.empty())
-                throw Wrong("On " + std::to_string(ranks) +
-                            " ranks your test lets this one pass: a broadcast that " + fault.what +
+                throw Wrong("On " + ranks_text(ranks) +
+                            " your test lets this one pass: a broadcast that " + fault.what +
                             ".\n" + fault.hint);
             if (everywhere && !passing.empty())
-                throw Wrong("On " + std::to_string(ranks) + " ranks, a broadcast that " +
-                            fault.what + " is refused by rank " + refusing +
-                            ", and passes on rank " + passing +
+                throw Wrong("On " + ranks_text(ranks) + ", a broadcast that " + fault.what +
+                            " is refused by rank " + refusing + ", and passes on rank " + passing +
                             ".\nAll ranks must return the same, whichever rank has seen the "
                             "fault: rank.all_gather() brings every rank's result to all ranks.");
             held();
@@ -260,6 +301,7 @@ void check_same_verdict() {
     for (const auto& faults : {faults_in_values(), faults_of_one_rank()})
         for (const Fault& fault : faults)
             must_fail(4, fault, true);
+    must_fail(1, faults_of_one_rank().back(), true);  // a rank that is alone has an array, too
 }
 void check_every_size() {
     let_right_ones_pass();
