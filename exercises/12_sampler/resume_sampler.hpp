@@ -21,7 +21,8 @@ struct EpochState {
 
 // Task state. Returns the state `steps` steps after `begin`. In a step each of `world_size` ranks
 // takes a batch of `batch` samples. The epoch has at least `steps` steps left. When no rank has a
-// sample left, the state is the beginning of the next epoch; a remainder is left out.
+// sample left, the state is the beginning of the next epoch, even if `steps` is 0; a remainder is
+// left out.
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps);
 
 // Task rest. Returns the samples that rank `rank` of `world_size` has yet to learn from in this
