@@ -187,31 +187,33 @@ std::string cause_of_step(const OuterOptions& options, const Element& yours, flo
 
 void check_meetings(const OuterOptions& options, float begin, const std::vector<Meeting>& meetings,
                     const std::string& hint) {
-    // The second element is always one more: elements must not be mixed up.
-    std::vector<float> agreed = {begin, begin + 1}, velocity = {0, 0};
+    // The second element goes twice as far, and the other way: elements must not be mixed up.
+    const auto second = [](float first) { return 20 - 2 * first; };
+    std::vector<float> agreed = {begin, second(begin)}, velocity = {0, 0};
     for (std::size_t m = 0; m < meetings.size(); m++) {
         const Meeting& meeting = meetings[m];
         const std::vector<float> old = agreed, old_velocity = velocity;
         OuterOptions now = options;
         if (meeting.learning_rate > 0)
             now.learning_rate = meeting.learning_rate;
-        outer_step(now, agreed, velocity, {meeting.mean, meeting.mean + 1});
+        const std::vector<float> means = {meeting.mean, second(meeting.mean)};
+        outer_step(now, agreed, velocity, means);
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-            const float right = meeting.agreed + static_cast<float>(i);
+            const float right = i == 0 ? meeting.agreed : second(meeting.agreed);
             if (agreed.size() == 2 && std::abs(agreed[i] - right) <= 1e-4f)
                 continue;
             char text[200];
             std::snprintf(
                 text, sizeof text,
-                "Learning rate %g, momentum %g, meeting number %d, the mean is %g: you go "
-                "on from %g, right is %g.\n",
-                now.learning_rate, now.momentum, static_cast<int>(m) + 1,
-                static_cast<double>(meeting.mean) + static_cast<double>(i),
-                static_cast<double>(agreed.at(i)), static_cast<double>(right));
-            throw Wrong(text +
-                        cause_of_step(now, {old[i], old_velocity[i], agreed[i], velocity[i]},
-                                      meeting.mean + static_cast<float>(i)) +
-                        hint);
+                "Learning rate %g, momentum %g, meeting number %d, element %d, the mean is %g: "
+                "you go on from %g, right is %g.\n",
+                now.learning_rate, now.momentum, static_cast<int>(m) + 1, static_cast<int>(i),
+                static_cast<double>(means[i]), static_cast<double>(agreed.at(i)),
+                static_cast<double>(right));
+            throw Wrong(
+                text +
+                cause_of_step(now, {old[i], old_velocity[i], agreed[i], velocity[i]}, means[i]) +
+                (i > 0 ? "Each element has a gradient and a velocity of its own.\n" : "") + hint);
         }
     }
     held();
