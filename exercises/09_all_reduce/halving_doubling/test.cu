@@ -172,6 +172,7 @@ void check_any_ranks() {
     check_mismatch(3, halving_doubling_all_reduce);
     for (const int ranks : {3, 6})
         check_who_leaves(ranks);
+    check_who_writes(3, halving_doubling_all_reduce);
 }
 
 void check_cost() {
@@ -185,6 +186,9 @@ void check_cost() {
         5, 4,
         "Four of the five ranks work in pairs. The fifth adds a message before that and one after "
         "it.");
+    check(6, 4,
+          "Four of the six ranks work in pairs. The two others send their data at the same time, "
+          "to two ranks, and get the sum at the same time.");
     check(1, 4, "A single rank sends nothing.");
     check(2, 100'000, "With two ranks each sends half of the array in each step.");
     check(4, 200'000,
