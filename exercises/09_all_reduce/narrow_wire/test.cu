@@ -253,18 +253,24 @@ void check_what_travels(int ranks, std::size_t bytes) {
             "others.)");
 }
 
+// Checks that the host does not wait, and that the call reads its data only when the work that was
+// enqueued before it is done. All of rank r's elements are r + 1.
 void check_host_goes_on(int ranks) {
     Turns turns;
     on_ranks(ranks, [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         constexpr std::size_t count = 1000;
         const auto n = static_cast<std::size_t>(ranks);
-        Buffer<float> data(std::vector<float>(count, 1));
+        const Buffer<float> comes_late(
+            std::vector<float>(count, static_cast<float>(rank.rank() + 1)));
+        Buffer<float> data(std::vector<float>(count, -1));
         auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
         rank.barrier();
         Stream stream;
         std::string for_ranks;
         std::string wrong = wrong_if_host_waits(stream, [&] {
+            DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
             for_ranks = turns.take(rank.rank(), [&] {
                 narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
             });
@@ -272,12 +278,19 @@ void check_host_goes_on(int ranks) {
         peers.synchronize(stream);
         if (wrong.empty())
             wrong = for_ranks;
+        const std::vector<float> sums = data.to_host_now();
+        if (wrong.empty() &&
+            std::ranges::count(sums, static_cast<float>(ranks * (ranks + 1) / 2)) != count)
+            wrong = "rank " + std::to_string(rank.rank()) +
+                    " has another result if the data comes late, by work that was enqueued on the "
+                    "stream before your function was called. Launch all on that stream.";
         throw_first_wrong(rank,
                           wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
     });
 }
 
-// Checks that the threads of each rank share the chunk that it sums, in what travels.
+// Checks that the threads of each rank share the chunk that it sums, in what travels, and what they
+// write to its data.
 void check_who_sums(int ranks) {
     on_ranks(ranks, [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
@@ -285,7 +298,8 @@ void check_who_sums(int ranks) {
         const auto n = static_cast<std::size_t>(ranks);
         Buffer<float> data(std::vector<float>(count, 1));
         auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
-        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(narrow.data()));
+        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(narrow.data())),
+                   results = rank.all_gather(reinterpret_cast<std::uintptr_t>(data.data()));
         Stream stream;
         const auto work = [&] {
             rank.barrier();
@@ -299,6 +313,9 @@ void check_who_sums(int ranks) {
         for (const std::uintptr_t array : arrays)
             written.push_back({"narrow", reinterpret_cast<const void*>(array), narrow.size(),
                                sizeof(__nv_bfloat16), true});
+        for (const std::uintptr_t array : results)
+            written.push_back(
+                {"data", reinterpret_cast<const void*>(array), count, sizeof(float), true});
         check_shares(ranks_and_elements(ranks, count), written, work);
     });
 }
