@@ -138,14 +138,17 @@ void check_who_may_pass() {
 
 // ---- Who is woken?
 
+using Clock = std::chrono::steady_clock;
+
 // All workers but `slowest` are one step ahead, with a bound of 0. They wait until
-// free_them(gate, slowest) is called.
-void check_all_are_woken(int slowest,
-                         const std::function<void(WaitingGate&, int slowest)>& free_them,
-                         const std::string& what) {
+// free_them(gate, slowest) is called. Returns how long after that the last of them has gone on.
+milliseconds check_all_are_woken(int slowest,
+                                 const std::function<void(WaitingGate&, int slowest)>& free_them,
+                                 const std::string& what) {
     constexpr int workers = 4;
     const auto gate = make_staleness_gate(workers, 0);
     std::atomic<int> coming = 0;
+    std::vector<Clock::time_point> ends(workers);
     std::vector<std::future<bool>> waiting(workers);
     const auto for_all_others = [&](const std::function<void(int worker)>& act) {
         for (int worker = 0; worker < workers; worker++)
@@ -159,9 +162,10 @@ void check_all_are_woken(int slowest,
     for_all_others([&](int worker) {
         waiting[static_cast<std::size_t>(worker)] = std::async(std::launch::async, [&, worker] {
             coming++;
-            const auto begin = std::chrono::steady_clock::now();
-            return gate->begin_step(worker, long_wait) &&
-                   std::chrono::steady_clock::now() - begin < long_wait;
+            const auto begin = Clock::now();
+            const bool may_begin = gate->begin_step(worker, long_wait);
+            ends[static_cast<std::size_t>(worker)] = Clock::now();
+            return may_begin && ends[static_cast<std::size_t>(worker)] - begin < long_wait;
         });
     });
     // One that has not come to wait yet when they are freed need not be woken: that is right, too,
@@ -169,6 +173,7 @@ void check_all_are_woken(int slowest,
     while (coming < workers - 1)
         std::this_thread::yield();
     std::this_thread::sleep_for(milliseconds(3));
+    const auto freed = Clock::now();
     free_them(*gate, slowest);
     std::string late;
     for_all_others([&](int worker) {
@@ -181,15 +186,23 @@ void check_all_are_woken(int slowest,
                     ". Whoever changes what others wait for must wake all of them, whatever its "
                     "number." +
                     may_be_busy);
+    return std::chrono::duration_cast<milliseconds>(*std::ranges::max_element(ends) - freed);
 }
 
 // The same, often enough for all to wait when they are freed, with more than one worker that they
 // wait for: none has a part of its own.
 void check_who_is_woken(const std::function<void(WaitingGate&, int slowest)>& free_them,
                         const std::string& what) {
+    milliseconds shortest = long_wait;  // a busy machine is slow at times
     for (int round = 0; round < 5; round++)
         for (const int slowest : {0, 2})
-            check_all_are_woken(slowest, free_them, what);
+            shortest = std::min(shortest, check_all_are_woken(slowest, free_them, what));
+    if (shortest >= milliseconds(15))
+        throw Wrong("Of four workers three wait for the slowest one, which " + what +
+                    "; the last of them goes on " + std::to_string(shortest.count()) +
+                    " ms later, and in other rounds it takes longer. Whoever may go on is woken at "
+                    "once, by notify_all(), and does not look again after some time." +
+                    may_be_busy);
 }
 
 // Worker 1 is one step ahead with a bound of 0, so it has to wait for worker 0.
@@ -229,6 +242,13 @@ void check_patience() {
             "Worker 1 has to wait for worker 0: begin_step has a patience of 80 ms, and "
             "gives up after " +
             std::to_string(waited.count()) + " ms. It has to wait for a change that long.");
+    gate->begin_step(0, at_once);
+    gate->end_step(0);
+    if (!gate->begin_step(1, at_once))
+        throw Wrong(
+            "Worker 1 has waited for worker 0 in vain. Now worker 0 does its step, and worker 1 "
+            "calls again: it need not wait, and you let it wait. A call that gives up must leave "
+            "nothing behind.");
 }
 
 // Other workers' steps wake a worker before its time, and do not make its patience longer.
@@ -299,14 +319,19 @@ void check_two_gates() {
 }
 
 // To look who is the slowest takes long here, as two million workers have left. Worker 0 ends its
-// step while worker 1 looks, a little later in each round: worker 1 sees it, or is woken.
+// step while worker 1 looks, a little later in each round: worker 1 sees it, or is woken. (An
+// answer that finds out who is the slowest when a worker leaves is not asked: it never looks for
+// long.)
 void check_no_wake_is_lost() {
-    using Clock = std::chrono::steady_clock;
     constexpr milliseconds very_long{4000};
     constexpr int workers = 2'000'000;
     const auto gate = make_staleness_gate(workers, 0);
-    for (int worker = workers - 1; worker > 1; worker--)
+    const auto begin = Clock::now();
+    for (int worker = workers - 1; worker > 1; worker--) {
         gate->leave(worker);
+        if (worker % 1000 == 0 && Clock::now() - begin > milliseconds(2000))
+            return;
+    }
     gate->begin_step(1, at_once);
     gate->end_step(1);
     for (int round = 0; round < 60; round++) {
@@ -389,13 +414,13 @@ void check_bound() {
     check_patience();
     check_patience_is_not_renewed();
     check_woken_too_early();
+    check_sleeps();
     check_who_is_woken(
         [](WaitingGate& gate, int slowest) {
             gate.begin_step(slowest, at_once);
             gate.end_step(slowest);
         },
         "then does its step");
-    check_sleeps();
 }
 
 void check_leaving() {
@@ -414,6 +439,7 @@ void check_leaving() {
             book.leave(3);
             for (int i = 0; i < 10; i++)
                 book.step(1);  // nobody else is there
+            book.leave(1);     // and now nobody is
         }
     Book long_run(2, 1);
     long_run.leave(0);
@@ -537,8 +563,9 @@ void check_seconds() {
     check_slow(20, 2, 0.25, 4,
                "The bound is a head start that is used up once. Which of worker 0's steps must be "
                "done before the last step can begin?");
+    check_slow(20, 2, 0.25, 2.75, "A slow step need not be a whole number of the others' steps.");
     check_slow(20, 2, 0.5, 1, "All are equally fast here.");
-    check_slow(6, 5, 0.25, 4, "With so few steps nobody ever has to wait.");
+    check_slow(7, 5, 0.25, 4, "With so few steps nobody ever has to wait.");
     check_slow(10, 5, 0.25, 1.5, "With so few steps nobody ever has to wait.");
 }
 
