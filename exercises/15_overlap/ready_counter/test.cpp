@@ -132,11 +132,11 @@ class Witness {
     std::string history_;
 };
 
-// More gradients than an integer has bits.
+// More gradients than an integer has bits, and more buckets.
 std::vector<int> many_gradients() {
     std::vector<int> bucket_of;
-    for (int g = 0; g < 70; g++)
-        bucket_of.push_back((69 - g) / 20);
+    for (int g = 0; g < 90; g++)
+        bucket_of.push_back(g < 20 ? 70 : 89 - g);
     return bucket_of;
 }
 const std::vector<std::vector<int>> plans = {
@@ -207,6 +207,15 @@ void check_in_order() {
             require_refused(witness,
                             "Gradient " + std::to_string(gradient) + " comes a second time",
                             [&] { counter->fire(gradient); });
+        for (const int gradient : all_of(bucket_of)) {
+            begin_step(witness, *counter);
+            fire(witness, *counter, gradient);
+            require_refused(witness,
+                            "A step begins, and gradient " + std::to_string(gradient) +
+                                " comes twice before any other: its bucket may wait for others, "
+                                "but not for this one",
+                            [&] { counter->fire(gradient); });
+        }
     }
 }
 
@@ -318,17 +327,24 @@ void check_static_graph() {
                                 ", which did not come in the first step, comes in a later one",
                             [&] { counter->fire(gradient); });
         }
-        counter->begin_step();
-        for (const int gradient : graph.all_fires())
-            counter->fire(gradient);
-        require_refused(witness, "Gradient 0 comes once more than in the first step",
-                        [&] { counter->fire(0); });
+        for (const int gradient : all_of(bucket_of)) {
+            counter->begin_step();
+            for (int i = 0; i < graph.fires[static_cast<std::size_t>(gradient)]; i++)
+                counter->fire(gradient);
+            require_refused(witness,
+                            "A later step begins, and gradient " + std::to_string(gradient) +
+                                " comes once more than in the first step, before any other",
+                            [&] { counter->fire(gradient); });
+        }
         counter->begin_step();
         for (const int gradient : graph.all_fires())
             counter->fire(gradient);
         counter->end_backward();
-        require_refused(witness, "Gradient 0 comes when backward of a later step has ended",
-                        [&] { counter->fire(0); });
+        for (const int gradient : all_of(bucket_of))
+            require_refused(witness,
+                            "Gradient " + std::to_string(gradient) +
+                                " comes when backward of a later step has ended",
+                            [&] { counter->fire(gradient); });
         require_all_needed(witness, *counter, graph);
     }
 }
