@@ -10,9 +10,10 @@ namespace ddp {
 
 using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 
-// Saves `shards`, one or more, as the checkpoint of step `step`, which is larger than all steps
-// that load_shards has found before; a step whose saving was interrupted may come again. Each shard
-// is a file of its own. You choose the names, and may save more files than these.
+// Saves `shards`, one or more, as the checkpoint of step `step`, which is 0 or more, and larger
+// than all steps that load_shards has found before; a step whose saving was interrupted may come
+// again, with other shards. Each shard is a file of its own. You choose the names, and may save
+// more files than these.
 //
 // Task save_and_load. After it has returned, load_shards finds these shards.
 // Task crash_safe. After it has returned, load_shards finds these shards even after a power
@@ -24,8 +25,8 @@ void save_shards(Folder& folder, int step, const Shards& shards);
 // loads is another one than that which has saved, and knows the files alone. Changes no file.
 std::optional<Shards> load_shards(const Folder& folder);
 
-// Task forget_shards. Removes every file that load_shards does not need. Wherever it is
-// interrupted, load_shards finds the same shards as before.
+// Task forget_shards. Removes every file that load_shards does not need, whoever has written it.
+// Wherever it is interrupted, load_shards finds the same shards as before.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

@@ -2,6 +2,7 @@
 #include "exercises/19_checkpoint_failover/shards.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "exercises/support/tasks.hpp"
 #include "tests/chapters/19_checkpoint_failover/crashing_folder.hpp"
@@ -11,13 +12,14 @@ namespace {
 
 constexpr int never = -1;
 
-// Shard r of step s tells both, as far as two bytes hold s.
+// Shard r of step s tells both.
 Shards shards_of(int step, int count) {
     Shards shards;
-    for (int rank = 0; rank < count; rank++)
-        shards.push_back({static_cast<std::uint8_t>(step), static_cast<std::uint8_t>(rank),
-                          static_cast<std::uint8_t>(step / 256),
-                          static_cast<std::uint8_t>(step + rank)});
+    for (int rank = 0; rank < count; rank++) {
+        shards.push_back({static_cast<std::uint8_t>(rank)});
+        for (int bits = 0; bits < 32; bits += 8)
+            shards.back().push_back(static_cast<std::uint8_t>(step >> bits));
+    }
     return shards;
 }
 
@@ -27,10 +29,14 @@ std::string text_of(const std::optional<Shards>& shards) {
     if (shards->empty())
         return "no shard, or throws (does it read a file that is not there?)";
     std::string text = std::to_string(shards->size()) + " shards:";
-    for (const auto& shard : *shards)
-        text += shard.size() == 4 ? " step " + std::to_string(shard[0] + 256 * shard[2]) +
-                                        "'s number " + std::to_string(shard[1]) + ","
+    for (const auto& shard : *shards) {
+        int step = 0;
+        for (std::size_t i = shard.size(); i-- > 1;)
+            step = step * 256 + shard[i];
+        text += shard.size() == 5 ? " step " + std::to_string(step) + "'s number " +
+                                        std::to_string(shard[0]) + ","
                                   : " " + std::to_string(shard.size()) + " bytes,";
+    }
     text.pop_back();
     return text;
 }
@@ -83,19 +89,26 @@ void check_two_folders() {
 void check_save_and_load() {
     require(loaded({}), std::nullopt, "Nothing has been saved yet.");
     CrashingFolder folder({}, never);
-    for (const auto& [step, count] : {std::pair{1, 3}, {2, 2}, {10, 4}, {11, 1}}) {
+    for (const auto& [step, count] : {std::pair{0, 2}, {1, 3}, {2, 2}, {10, 4}, {11, 1}}) {
         trying("Step " + std::to_string(step) + " with " + std::to_string(count) +
                " shards is saved, and then loaded.");
         save_shards(folder, step, shards_of(step, count));
-        require(
-            load_shards(folder), shards_of(step, count),
-            "The last call of save_shards was of step " + std::to_string(step) +
-                ". Do the shards of several steps get mixed up, or are steps compared as text?");
+        require(load_shards(folder), shards_of(step, count),
+                "The last call of save_shards was of step " + std::to_string(step) +
+                    ". Do the shards of several steps get mixed up, or are steps compared as text? "
+                    "Step 0 is a step, too.");
         if (folder.names().size() < static_cast<std::size_t>(count))
             throw Wrong("There are fewer files than shards: each is to be a file of its own.");
         require_shards_alone(folder, shards_of(step, count));
     }
     trying("");
+    CrashingFolder late({}, never);
+    for (const int step : {999'999'999, 1'000'000'000, std::numeric_limits<int>::max()}) {
+        save_shards(late, step, shards_of(step, 2));
+        require(load_shards(late), shards_of(step, 2),
+                "The last call of save_shards was of step " + std::to_string(step) +
+                    ". A step is any int: are steps compared as text, or counted on?");
+    }
     check_two_folders();
     CrashingFolder many({}, never);
     save_shards(many, 3, shards_of(3, 12));
@@ -124,6 +137,10 @@ void check_save_and_load() {
     const Shards empty_at_the_end{{1}, {}, {}};
     save_shards(folder, 16, empty_at_the_end);
     require(load_shards(folder), empty_at_the_end, "The last shards are empty, and are shards.");
+    const Shards empty{{}, {}};
+    save_shards(folder, 17, empty);
+    require(load_shards(folder), empty,
+            "All shards are empty, and were saved: that is not nothing.");
 }
 
 // Returns what a checkpoint that is found in part tells, or "".
@@ -132,8 +149,18 @@ std::string cause_of_part(const std::optional<Shards>& found,
     if (!found)
         return "";
     if (found->empty())
-        return " A file that is needed has not got its name yet: sync_names() comes before the "
-               "moment at which it counts.";
+        return " A file that is needed is not there. Its name is on the disk only after "
+               "sync_names(), which comes before the moment at which it counts. And the step and "
+               "the number of its shards change in one moment: in one file.";
+    if (std::ranges::all_of(*found, [&](const auto& shard) {
+            return std::ranges::any_of(allowed, [&](const auto& each) {
+                return each && std::ranges::count(*each, shard) > 0;
+            });
+        }))
+        return " Each of these is whole, but they are no checkpoint. Is the file that names them "
+               "there in part? Its bytes, too, must be on the disk before it gets its name. And "
+               "which step it is, and how many shards it has, must change in one moment, and so in "
+               "one file.";
     for (const auto& each : allowed)
         if (each && found->size() == each->size())
             return " The bytes of a shard are not all there: sync() is for one file, so each shard "
@@ -184,15 +211,19 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
     }
 }
 
-// The run that goes on after a crash comes to the same step again, with other numbers in it.
-void check_that_it_is_saved_again(const Contents& start, const Shards& old, int step) {
-    Shards other = shards_of(step, 2);
-    for (auto& shard : other)
-        shard.assign({9, 9});
+// The run that goes on after a crash comes to the same step again, with other numbers in it, and
+// with two shards, of which there were `count` before.
+void check_that_it_is_saved_again(const Contents& start, const Shards& old, int step, int count) {
+    const Shards other{{9, 9}, {9, 8}};
+    const std::string hint =
+        "The first save of step " + std::to_string(step) + ", with " + std::to_string(count) +
+        " shards, was interrupted, and the run that went on saved that step again, with two. The "
+        "first may have left files with any bytes in them: none of them belongs to what is saved "
+        "now, and all of its files are written anew.";
     for (int call = 0;; call++) {
         CrashingFolder folder(start, call);
         try {
-            save_shards(folder, step, shards_of(step, 2));
+            save_shards(folder, step, shards_of(step, count));
             return;
         } catch (const Crash&) {
         }
@@ -203,11 +234,10 @@ void check_that_it_is_saved_again(const Contents& start, const Shards& old, int 
                 continue;
             CrashingFolder again(contents, never);
             save_shards(again, step, other);
-            require(
-                loaded(again.after_kill()), other,
-                "The first save of step " + std::to_string(step) +
-                    " was interrupted, and the run that went on saved that step again. The first "
-                    "may have left files with any bytes in them: write all of them anew.");
+            require(loaded(again.after_kill()), other, hint);
+            crash_everywhere(
+                contents, [&](Folder& now) { save_shards(now, step, other); }, {old, other},
+                "\n" + hint);
         }
     }
 }
@@ -217,8 +247,9 @@ void check_crash_safe() {
     crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
     CrashingFolder first({}, never);
     save_shards(first, 1, old);
-    for (const int step : {2, 3, 11, 257}) {  // whatever the names are made of
-        const Shards newer = shards_of(step, 2);
+    for (const auto& [step, count] :  // whatever the names are made of
+         {std::pair{2, 2}, {3, 3}, {11, 1}, {1 + 1000 * 65'536, 2}}) {
+        const Shards newer = shards_of(step, count);
         crash_everywhere(first.after_kill(),
                          [&](Folder& folder) { save_shards(folder, step, newer); }, {old, newer});
     }
@@ -230,7 +261,8 @@ void check_crash_safe() {
         {shards_of(1, 12), shards_of(11, 2)},
         " Is shard 1 of step 11 a file of the same name as shard 11 of step 1? A name "
         "needs something between two numbers.");
-    check_that_it_is_saved_again(first.after_kill(), old, 2);
+    for (const int count : {2, 3})
+        check_that_it_is_saved_again(first.after_kill(), old, 2, count);
 }
 
 // Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
@@ -281,6 +313,25 @@ void check_forget_shards() {
                           std::to_string(call + 1) + ".");
     }
     check_forgets(folder.after_kill(), once, "Steps 1, 2 and 3 were saved.");
+    // Files of the last step itself, and of somebody else: nobody needs them.
+    for (int call = 0;; call++) {
+        CrashingFolder killed({}, call);
+        try {
+            save_shards(killed, 4, shards_of(4, 3));
+            break;
+        } catch (const Crash&) {
+        }
+        CrashingFolder again(killed.after_kill(), never);
+        if (loaded(again.after_kill()))
+            continue;
+        save_shards(again, 4, shards_of(4, 2));
+        const Contents saved = again.after_kill();
+        check_forgets(saved, once,
+                      "Step 4 was interrupted when it had three shards, and saved again with two.");
+        again.write("core.4711", {});
+        check_forgets(again.after_kill(), once,
+                      "Step 4 was saved, and a process that was killed has left a core.4711.");
+    }
     // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
     CrashingFolder first({}, 3);
     try {
