@@ -25,7 +25,7 @@ std::vector<std::string> ready_order(const std::vector<Operation>& forward);
 // A gradient, and the last bucket that they fill.
 struct ReadyGradient {
     std::string name;
-    std::size_t bytes;
+    std::size_t bytes;  // 1 or more
 };
 struct LastBucket {
     std::size_t index = 0;         // from 0
@@ -42,8 +42,8 @@ struct LastBucket {
 LastBucket last_bucket(const std::vector<ReadyGradient>& ready, std::size_t cap_bytes);
 
 // Task tying. `untied` is the forward of a model, and `sizes` has its gradients, in any order. Now
-// the parameters `tables`, which have the same size, become one parameter with all of their uses.
-// Returns the last bucket of the tied model.
+// the parameters `tables`, one or more, which have the same size, become one parameter with all of
+// their uses. One operation may use several of them. Returns the last bucket of the tied model.
 LastBucket last_bucket_if_tied(const std::vector<Operation>& untied,
                                const std::vector<ReadyGradient>& sizes,
                                const std::vector<std::string>& tables, std::size_t cap_bytes);
