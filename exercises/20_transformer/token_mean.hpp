@@ -2,8 +2,8 @@
 // The contract of the exercise token_mean: the mean over all tokens of a step, where ranks make
 // several micro-batches and none knows how many tokens the others have.
 //
-// In a step each rank makes forward and backward of some micro-batches, one after the other. All
-// but the last one run within no_sync, so their gradients add up on the rank. With the last one
+// In a step each rank makes forward and backward of one or more micro-batches, one after the other.
+// All but the last one run within no_sync, so their gradients add up on the rank. With the last one
 // DistributedDataParallel averages: it divides the ranks' sum by their number. The loss of a
 // micro-batch is the sum over its tokens (without padding), divided by a number: token_loss(logits,
 // target, smoothing, divisor). A micro-batch may have no token at all, if all of it is padding.

@@ -200,9 +200,14 @@ void check_skew() {
     check_skew_of({{6, 6, 6}, {6}}, 3,
                   "The ranks have other numbers of micro-batches, and each divides by its own.");
     check_skew_of({{7, 2, 9}, {3, 0}, {11}}, 27.0 / 6, "All of it is at work here.");
+    check_skew_of({{2'000'000'000, 2}, {1}}, 4e9,
+                  "Such a product is more than an int holds: multiply doubles.");
 }
 
 // ---- Task divisors
+
+const std::string too_many =
+    "So many tokens are more than an int holds, and a float rounds them: add them up in a double.";
 
 // Returns what a wrong divisor tells, or "".
 std::string cause_of_divisor(const Tokens& tokens, std::size_t rank, std::size_t batch,
@@ -278,8 +283,7 @@ void check_divisors() {
     check_divisors_of({{1}, {0}, {0}},
                       "There are fewer tokens than ranks: a divisor may be below 1.");
     check_divisors_of({{0}, {0, 0}}, "Nobody has any token in this step.");
-    check_divisors_of({{2'000'000'000, 1'500'000'000}},
-                      "So many tokens are more than an int holds: add them up in a double.");
+    check_divisors_of({{2'000'000'100, 1'500'000'000}}, too_many);
 }
 
 // ---- Task afterwards
@@ -322,7 +326,7 @@ void check_late_of(const Tokens& tokens, double guess, const std::string& hint) 
                         cause_of_factor(tokens, guess, rank, factors[rank]) + hint);
     }
     held();
-    if (all == 0)
+    if (all == 0 || ranks == 1)
         return;
     std::vector<std::vector<double>> divisors;
     for (const std::vector<int>& of_rank : tokens)
@@ -333,9 +337,10 @@ void check_late_of(const Tokens& tokens, double guess, const std::string& hint) 
 void check_afterwards() {
     check_late_of({{4}, {4}}, 4, "The guess was right here: nothing has to be changed.");
     check_late_of({{5}, {2}}, 1, "The losses are sums: they were divided by 1.");
-    check_late_of({{5, 3}, {2, 11}}, 8, "Two micro-batches on each of two ranks.");
+    check_late_of({{5, 3}, {2, 11}}, 2.5, "Two micro-batches on each of two ranks.");
     check_late_of({{6, 0, 1}, {0}, {4, 4}}, 3, "A rank has no token at all.");
     check_late_of({{0}, {0}}, 5, "Nobody has any token in this step.");
+    check_late_of({{2'000'000'100, 1'500'000'000}}, 3, too_many);
 }
 
 }  // namespace
