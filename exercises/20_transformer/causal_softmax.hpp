@@ -54,8 +54,8 @@ class Weights {
     unsigned int* writes_;
 };
 
-// The shape of scores and weights. Element [s, h, q, k] has the index ((s * heads + h) * queries +
-// q) * keys + k.
+// The shape of scores and weights, each of the four 1 or more. Element [s, h, q, k] has the index
+// ((s * heads + h) * queries + q) * keys + k.
 struct ScoreShape {
     int sentences, heads, queries, keys;
 };
