@@ -10,7 +10,7 @@ namespace ddp {
 
 // Task robust. Returns the line alpha + bytes * beta on which most of the times lie. At most three
 // in ten of them are too long, by any factor: somebody else was on the network. The others are
-// right to 2 %. `times` have ten or more different sizes, in any order.
+// right to 2 %. `times` are ten or more, each of another size, in any order.
 CostModel robust_line(std::span<const MessageTime> times);
 
 // Task wire. nccl-tests and this book's benches print the bus bandwidth of an all-reduce of K bytes
