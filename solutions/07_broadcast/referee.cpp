@@ -37,8 +37,8 @@ bool is_right(Peers& peers, const Candidate& candidate, ArenaBuffer<float>& data
 bool is_broadcast(Peers& peers, const Candidate& candidate) {
     // stub: values
     //: Tasks same_verdict and every_size are solved here as well. peers.allocate<float>(size)
-    //: returns memory that a broadcast can use; it has copy_from(vector) and to_host(). After the
-    //: candidate's call, wait with peers.synchronize(stream).
+    //: returns memory that a broadcast can use; it has copy_from(vector) and to_host_now(). After
+    //: the candidate's call, wait with peers.synchronize(stream).
     Rank& rank = peers.rank();
     const auto ranks = static_cast<std::size_t>(rank.world_size());
     ArenaBuffer<float> data = peers.allocate<float>(longest + behind);

@@ -12,8 +12,8 @@ namespace {
 
 bool is_broadcast(Peers& peers, const Candidate& candidate) {
     // Tasks same_verdict and every_size are solved here as well. peers.allocate<float>(size)
-    // returns memory that a broadcast can use; it has copy_from(vector) and to_host(). After the
-    // candidate's call, wait with peers.synchronize(stream).
+    // returns memory that a broadcast can use; it has copy_from(vector) and to_host_now(). After
+    // the candidate's call, wait with peers.synchronize(stream).
     throw NotImplemented("values");
 }
 
