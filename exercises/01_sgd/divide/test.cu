@@ -158,6 +158,11 @@ void check_forward() {
                     ": it is as many elements as the inputs have.");
     compare("the quotient", quotient.value(), {3, 1.25, -3.5, 0, -0.125, 3},
             "Each element of a, divided by that of b.");
+    if (a.value().to_host() != std::vector<float>{6, 5, -7, 0, 1, 9} ||
+        b.value().to_host() != std::vector<float>{2, 4, 2, 5, -8, 3})
+        throw Wrong(
+            "After a / b the inputs hold other numbers than before. A copy of a Tensor is the same "
+            "memory: the quotient needs memory of its own, Tensor quotient(device, shape).");
     const Variable zeros = tape.constant(Tensor(device, {2}, std::vector<float>{0, 0}));
     const Variable by_zero =
         divide(tape.constant(Tensor(device, {2}, std::vector<float>{3, -3})), zeros);
@@ -234,6 +239,16 @@ void check_added() {
     const Variable x = tape.parameter(a);
     tape.backward(divide(x, x));
     compare_gradient(a, {0}, "a / a is 1, whatever a is. " + hint);
+    tape.clear();
+    a->clear_gradient();
+    b->clear_gradient();
+    const Variable p = tape.parameter(a), q = tape.parameter(b);
+    tape.backward(add(divide(p, q), divide(q, p)));
+    const std::string two =
+        "There are two quotients on the tape here, a / b and b / a. Each call needs memory of its "
+        "own for what backward will use.";
+    compare_gradient(a, {1.0 / 2 - 2.0 / 36}, two);
+    compare_gradient(b, {-6.0 / 4 + 1.0 / 6}, two);
 }
 
 void check_wanted() {
@@ -363,6 +378,16 @@ void check_final_order() {
         },
         "A product was recorded first that has nothing to do with the loss: does backward come "
         "there?");
+    for (const bool first : {true, false})
+        ask(
+            first ? "p (w w), where p = u v was recorded first"
+                  : "(w w) p, where p = u v was recorded first",
+            [&](Graph&, Variable u, Variable v, Variable w) {
+                const Variable p = multiply(u, v), q = multiply(w, w);
+                return first ? multiply(p, q) : multiply(q, p);
+            },
+            "The loss depends on two products: which of them was recorded last? Backward walks "
+            "along the record, and does not follow the inputs.");
     ask(
         "((((((u v) w) w) w) w) w) w",
         [](Graph&, Variable u, Variable v, Variable w) {
