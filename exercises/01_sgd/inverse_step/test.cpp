@@ -80,7 +80,7 @@ std::string cause_of(const House& found, const House& house, const HouseParamete
         return "Bedrooms and bathrooms are exchanged: w1 is the weight of bedrooms.";
     if (near(found.bedrooms, 2 * error * x1) && near(found.bathrooms, 2 * error * x2))
         return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, and not x1 and x2.";
-    if (near(found.bedrooms, -x1))
+    if (near(found.bedrooms, -x1) && x1 != 0)
         return "The sign is wrong: a step is parameter -= learning rate * gradient, so the "
                "gradient is (before - after) / learning rate.";
     if (!near(found.bedrooms, x1) || !near(found.bathrooms, x2))
@@ -123,10 +123,10 @@ void check_house(const House& house, const HouseParameters& before, double learn
 }
 
 // A step so small that floats have none of it: it is made in doubles, as the contract's are.
-void check_small_step() {
+void check_small_step(const HouseParameters& before, double learning_rate,
+                      const std::string& hint) {
     const House house{3, 1.5f, 5};
-    const double x1 = house.bedrooms, x2 = house.bathrooms, learning_rate = 1e-9;
-    const HouseParameters before{0.5, 0.25, -1};
+    const double x1 = house.bedrooms, x2 = house.bathrooms;
     const double error =
         before.w1 * x1 + before.w2 * x2 + before.b - static_cast<double>(house.price);
     const double step = learning_rate * 2 * error;
@@ -140,9 +140,7 @@ void check_small_step() {
                          static_cast<double>(found.bedrooms), static_cast<double>(found.bathrooms),
                          static_cast<double>(found.price), x1, x2,
                          static_cast<double>(house.price)) +
-                    "The learning rate is 1e-9: the parameters before and after are doubles that "
-                    "agree in eight digits, and floats have no more. Is there a float in your "
-                    "code? Subtract doubles.");
+                    hint);
     held();
 }
 
@@ -154,7 +152,15 @@ void check_house_behind_step() {
                 "The parameters were not 0 before the step: what did the model predict?");
     check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The model had predicted too much here.");
     check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01, "These are no whole numbers.");
-    check_small_step();
+    check_house({0, 2, 3}, {0.5, 0.25, -1}, 0.01,
+                "This house has no bedrooms: divide by nothing that is then 0.");
+    check_small_step({0.5, 0.25, -1}, 1e-9,
+                     "The learning rate is 1e-9: the parameters before and after are doubles that "
+                     "agree in eight digits, and floats have no more. Is there a float in your "
+                     "code? Subtract doubles.");
+    check_small_step({}, 1e-30,
+                     "The learning rate is 1e-30. A step that has changed b at all, be it by "
+                     "1e-29, has a house behind it.");
 }
 
 bool converges(const House& house, double learning_rate) {
