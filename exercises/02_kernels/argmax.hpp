@@ -25,8 +25,8 @@ struct Largest {
 void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream);
 
 // Task many_blocks. Does the same by `blocks` blocks of `block` threads, where `blocks` is 1 or
-// more, and which share the values: no two of them look at the same one. `scratch` is device memory
-// for `blocks` elements, used by this call alone until it is done.
+// more, and which share the values: each looks at about n / blocks of them. `scratch` is device
+// memory for `blocks` elements, used by this call alone until it is done.
 void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
                            Largest* result, Stream& stream);
 

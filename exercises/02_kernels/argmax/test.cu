@@ -142,9 +142,9 @@ const char* cause_of(Largest answer, const std::vector<float>& values) {
     return nullptr;
 }
 
-void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
+void ask(const std::vector<Question>& all, int blocks, int block, const std::string& also) {
     Largest before = untouched;  // the answer to the question before
-    for (const Question& question : questions(n)) {
+    for (const Question& question : all) {
         trying(question.cause + also);
         const int index = right_index(question.values);
         const Largest right{question.values[static_cast<std::size_t>(index)], index};
@@ -157,7 +157,7 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
                 "call to the next, such as a variable outside of your functions?";
         before = right;
         if (!is_same(answer, right))
-            throw Wrong(std::to_string(n) + " values, " +
+            throw Wrong(std::to_string(question.values.size()) + " values, " +
                         (blocks > 0 ? std::to_string(blocks) + " blocks of " : "one block of ") +
                         std::to_string(block) + " threads: you say " + text_of(answer) +
                         ", right is " + text_of(right) + ".\n" +
@@ -165,6 +165,9 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
         held();
     }
     trying("");
+}
+void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
+    ask(questions(n), blocks, block, also);
 }
 
 // Checks who has done the work.
@@ -224,7 +227,7 @@ void check_one_block() {
     ask(2021, 0, 1, " There is only one thread, which reads all values.");
     for (const int block : {2, 3, 48, 96, 100, 1000})
         ask(1009, 0, block, odd);
-    check_work(1009, 0, 96);
+    check_work(1009, 0, 100);
 }
 
 void check_many_blocks() {
@@ -235,9 +238,13 @@ void check_many_blocks() {
     ask(2'200, 1'100, 2,
         " There are more blocks than a block may have threads: in the second pass each thread "
         "reads several.");
-    ask(5'003, 1, 100, " There is only one block.");
+    ask(5'003, 1, 1000, " There is only one block.");
+    ask({{with_largest_at(70'000, 69'999),
+          "There are so many values and blocks that n * b is too large for an int, signed or not: "
+          "where does the part of block b begin?"}},
+        70'000, 1, "");
     check_shares(20'011, 7, 96);
-    check_work(20'011, 7, 96);
+    check_work(20'011, 7, 100);
     check_work(40, 3, 64);  // as few as a block alone could look at
 }
 
