@@ -154,6 +154,19 @@ const std::string index_rule =
     "The thread that computes element i is the one for which blockIdx.x * blockDim.x + threadIdx.x "
     "is i.";
 
+// Checks that the host does not wait in the call, whatever it would wait by; and who does the work.
+void check_call(const Case& asked, const SharedWork& array, RememberingStream& stream,
+                const std::function<void()>& call) {
+    const std::string wrong = wrong_if_host_waits(stream, call);
+    stream.synchronize();
+    if (!wrong.empty())
+        throw Wrong(asked.text() + ": " + wrong);
+    check_shares(asked.text(), {array}, [&] {
+        call();
+        stream.synchronize();
+    });
+}
+
 // What is the same for scale and saxpy: one thread for each element.
 void check_one_each(const Case& asked, const RememberingStream& stream, const Guarded& array,
                     const std::function<float(unsigned int i, int times)>& after,
@@ -178,7 +191,7 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
 
 // ---- The tasks
 
-void check_scale(unsigned int blocks, unsigned int threads, float factor = 2) {
+void check_scale(unsigned int blocks, unsigned int threads, float factor = 2.5f) {
     const unsigned int n = blocks * threads;
     const auto before = [](unsigned int i) { return static_cast<float>(i % 61 + 1); };
     const auto after = [&](unsigned int i, int times) {
@@ -193,13 +206,12 @@ void check_scale(unsigned int blocks, unsigned int threads, float factor = 2) {
     stream.synchronize();
     const Case asked{n, blocks, threads};
     check_one_each(asked, stream, array, after, "values[i] *= factor");
-    check_shares(asked.text(), {{"values", array.values.data(), n, sizeof(float), true}}, [&] {
+    check_call(asked, {"values", array.values.data(), n, sizeof(float), true}, stream, [&] {
         scale(n, threads, factor, array.values.data(), array.places.data(), stream);
-        stream.synchronize();
     });
 }
 
-void check_saxpy(unsigned int n, unsigned int threads, float a = 3) {
+void check_saxpy(unsigned int n, unsigned int threads, float a = -1.5f) {
     const auto before = [](unsigned int i) { return static_cast<float>(i % 61); };
     const auto x_of = [](unsigned int i) { return static_cast<float>(i % 7 + 1); };
     const auto after = [&](unsigned int i, int times) {
@@ -212,9 +224,8 @@ void check_saxpy(unsigned int n, unsigned int threads, float a = 3) {
     wait(stream, too_many_threads);
     const Case asked{n, (n + threads - 1) / threads, threads};
     check_one_each(asked, stream, array, after, "y[i] += a * x[i]");
-    check_shares(asked.text(), {{"y", array.values.data(), n, sizeof(float), true}}, [&] {
+    check_call(asked, {"y", array.values.data(), n, sizeof(float), true}, stream, [&] {
         saxpy(n, threads, a, x.values.data(), array.values.data(), array.places.data(), stream);
-        stream.synchronize();
     });
 }
 
@@ -249,10 +260,9 @@ void check_differences(const Case& asked) {
                         : rule);
         check_place(asked, i, places, {i % grid / asked.threads, i % asked.threads}, rule);
     }
-    check_shares(asked.text(), {{"result", result.values.data(), n - 1, sizeof(float), true}}, [&] {
+    check_call(asked, {"result", result.values.data(), n - 1, sizeof(float), true}, stream, [&] {
         add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
                         result.places.data(), stream);
-        stream.synchronize();
     });
     held();
 }
