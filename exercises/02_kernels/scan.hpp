@@ -28,8 +28,8 @@ struct Compact {
 
 // Task compact. Keeps the values whose size is not smaller than `threshold`, in the order of their
 // places, and drops values[i] if |values[i]| < threshold. Keeps NaN, so that an invalid value is
-// not overlooked. n is 1 or more. Uses `blocks` blocks of `block` threads. `scratch` holds
-// 2 n + blocks elements, used by this call alone until it is done.
+// not overlooked; `threshold` is none. n is 1 or more. Uses `blocks` blocks of `block` threads.
+// `scratch` holds 2 n + blocks elements, used by this call alone until it is done.
 void compact(const float* values, int n, float threshold, int blocks, int block, int* scratch,
              Compact result, Stream& stream);
 

@@ -206,6 +206,15 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
                     (blocks == 1 ? " to do it in one launch" : " in a launch") +
                     ", and you have launched " + shapes + ".");
     const bool work_together = std::ranges::any_of(launches, &SeenLaunch::works_together);
+    const bool as_asked = std::ranges::any_of(launches, [&](const SeenLaunch& launch) {
+        return launch.blocks == blocks && launch.threads == threads && launch.works_together;
+    });
+    if (threads > 1 && work_together && !as_asked)
+        throw Wrong(what + ": the result is right, but in your launch of " +
+                    text_of(blocks, threads) +
+                    " the threads of a block never wait for each other. They do so in another "
+                    "launch, among " +
+                    shapes + ": is all of the work shared by as many blocks as the contract says?");
     if (threads > 1 && !work_together)
         throw Wrong(what +
                     ": the result is right, but the threads of a block never wait for each "

@@ -14,11 +14,16 @@ namespace {
 
 constexpr int unused = -1;
 
+// Of n counts each is a multiple of it: they are so large that their sum nearly fills an int.
+int unit_of(std::size_t n) {
+    return std::numeric_limits<int>::max() / (13 * (static_cast<int>(n) + 1));
+}
+
 // Different from place to place, and 0 now and then.
 std::vector<int> counts_for(int n) {
     std::vector<int> counts;
     for (int i = 0; i < n; i++)
-        counts.push_back(i * 7 % 11 + i / 64 % 3);
+        counts.push_back(unit_of(static_cast<std::size_t>(n)) * (i * 7 % 11 + i / 64 % 3));
     return counts;
 }
 
@@ -35,11 +40,15 @@ void compare_starts(const std::string& what, const std::vector<int>& counts,
         if (starts[i] == right)
             continue;
         const bool is_inclusive = starts[i] == right + counts[i];
+        const bool is_rounded =
+            starts[i] != unused && std::abs(double{right} - starts[i]) < unit_of(counts.size());
         throw Wrong(what + ": starts[" + std::to_string(i) + "] is " + std::to_string(starts[i]) +
                     ", right is " + std::to_string(right) + ".\n" +
                     (starts[i] == unused && right != unused ? "Nobody has written to it. " : "") +
                     (is_inclusive ? "That is the sum up to and with counts[" + std::to_string(i) +
                                         "]: it should be without."
+                     : is_rounded ? "That is nearly right. A float counts to 2^24, and rounds "
+                                    "behind it: add up whole numbers."
                                   : hint));
     }
 }
@@ -140,7 +149,7 @@ void check_one_block() {
     for (const int block : {1, 3, 48, 100, 1000})
         check_starts(1009, 0, block, odd);
     check_starts(0, 0, 32, "");
-    check_work(1009, 0, 96);
+    check_work(1009, 0, 100);
     check_work(2000, 0, 1000);
 }
 
@@ -160,9 +169,9 @@ void check_many_blocks() {
         1'500'000, 3'000, 1,
         "There are so many counts and blocks that n * b is too large for an int, signed or "
         "not: where does chunk b begin?");
-    check_starts(777, 1, 100, "There is only one block.");
+    check_starts(7'777, 1, 1000, "There is only one block.");
     check_starts(0, 4, 32, "");
-    check_work(5'003, 7, 96);
+    check_work(5'003, 7, 100);
     check_work(60, 3, 64);  // as few as a block alone could scan
 }
 
@@ -262,12 +271,13 @@ void check_compact_task() {
     check_compact(few, 1000, 2, 32, "None of them is large enough: the count is 0.");
     check_compact(few, 0, 2, 32, "All of them stay.");
     check_compact(few, -1, 2, 32, "The threshold is -1. No size is smaller: all of them stay.");
-    check_compact({1e-30f, 3e-30f, -2e-30f}, 2e-30f, 1, 32,
+    check_compact({-3}, 1, 2, 32, "There is only one value, and it stays.");
+    check_compact({1e-30f, 3e-30f, -2e-30f}, 2e-30f, 8, 20,
                   "The threshold is 2e-30, whose square a float cannot hold: compare sizes.");
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
     check_compact({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f, 3}, 1, 1, 32,
                   "One value is NaN. It is not smaller than the threshold: it stays.");
-    check_compact_work(2'000, 7, 96);
+    check_compact_work(2'000, 7, 100);
 }
 
 }  // namespace
