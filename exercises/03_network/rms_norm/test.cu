@@ -121,32 +121,45 @@ const std::string in_fresh_memory =
     "launched, for all of them?), or your kernel has added to memory that holds nothing yet: if "
     "GradientTarget::accumulate is false, it writes. (Or is something divided by 0?)";
 
-void compare(const Case& one, const std::string& what, const std::vector<float>& yours,
-             const std::vector<double>& right, const std::string& hint) {
-    if (yours.size() != right.size())
-        throw Wrong(what + " has " + std::to_string(yours.size()) + " elements, right are " +
-                    std::to_string(right.size()) + ".");
+// Returns the first element that is wrong, or their number.
+std::size_t first_wrong(const std::vector<float>& yours, const std::vector<double>& right) {
     double largest = 0;
     for (const double value : right)
         largest = std::max(largest, std::abs(value));
-    for (std::size_t i = 0; i < right.size(); i++) {
-        if (std::abs(double{yours[i]} - right[i]) <= 1e-6 + 2e-4 * largest)
-            continue;
-        char text[200];
-        std::snprintf(text, sizeof text,
-                      "[%d, %d]: %s, element %d of row %d, is %.5g, right is %.5g.", one.rows,
-                      one.columns, what.c_str(), static_cast<int>(i % one.width()),
-                      static_cast<int>(i / one.width()), static_cast<double>(yours[i]), right[i]);
-        throw Wrong(text + ("\n" + (is_junk(yours[i]) ? in_fresh_memory : hint)));
-    }
+    std::size_t i = 0;
+    while (i < right.size() && std::abs(double{yours[i]} - right[i]) <= 1e-6 + 2e-4 * largest)
+        i++;
+    return i;
 }
 
-std::vector<float> gradient_of(const Parameter& parameter) {
+void compare(const Case& one, const std::string& what, const Tensor& tensor,
+             const std::vector<double>& right, const std::string& hint) {
+    const std::vector<float> yours = tensor.to_host();
+    if (yours.size() != right.size())
+        throw Wrong(what + " has " + std::to_string(yours.size()) + " elements, right are " +
+                    std::to_string(right.size()) + ".");
+    const std::size_t i = first_wrong(yours, right);
+    if (i == right.size())
+        return;
+    DDP_CHECK(cudaDeviceSynchronize());
+    if (first_wrong(tensor.to_host(), right) == right.size())
+        throw Explained(what +
+                        " comes too late: it is right when all streams have done their work, and "
+                        "not when that of the device has. Which stream have you launched your "
+                        "kernel on? It should be device().stream() of its tensors.");
+    char text[200];
+    std::snprintf(text, sizeof text, "[%d, %d]: %s, element %d of row %d, is %.5g, right is %.5g.",
+                  one.rows, one.columns, what.c_str(), static_cast<int>(i % one.width()),
+                  static_cast<int>(i / one.width()), static_cast<double>(yours[i]), right[i]);
+    throw Wrong(text + ("\n" + (is_junk(yours[i]) ? in_fresh_memory : hint)));
+}
+
+const Tensor& gradient_of(const Parameter& parameter) {
     if (!parameter.has_gradient())
         throw Wrong(parameter.name +
                     " has no gradient after backward: does your function ask for "
                     "its target?");
-    return parameter.gradient().to_host();
+    return parameter.gradient();
 }
 
 // Checks that the kernels of call() do the work, and that the host does not wait.
@@ -191,10 +204,20 @@ void check_who_works_in_backward(const std::string& what, bool of_x) {
 
 // ---- Task forward
 
+const std::string more_columns =
+    "There are more columns than a block has threads: each thread takes several, in a loop.";
+
 void check_output(const Case& one, const std::string& hint) {
     Layer layer(one);
     const Variable y = layer.forward();
-    compare(one, "y", y.value().to_host(), right_output(one), hint);
+    compare(one, "y", y.value(), right_output(one), hint);
+    if (y.value().shape() != Shape{one.rows, one.columns})
+        throw Wrong("y has the shape " + text_of(y.value().shape()) + "; it should be that of x, " +
+                    text_of({one.rows, one.columns}) + ".");
+    if (layer.x->value.to_host() != floats(one.x))
+        throw Wrong(
+            "After forward x holds other numbers than before. A copy of a Tensor is the same "
+            "memory: y needs memory of its own, Tensor y(device, shape).");
     const Tape::Node& node = layer.tape.nodes().at(static_cast<std::size_t>(y.node));
     if (node.operation != "rms_norm" || node.inputs != std::vector<int>{0, 1})
         throw Wrong("The tape has the operation '" + node.operation +
@@ -212,6 +235,7 @@ void check_forward() {
                  "The first row is all 0, and eps is 0.01: it stands under the root, and "
                  "nothing is divided by 0.");
     check_output(with_gain(make_case(131, 3)), "There are more rows than columns here.");
+    check_output(with_gain(make_case(3, 1030)), more_columns);
     Layer layer(make_case(4, 9));
     check_who_works(layer.device, "y", [&] {
         layer.tape.clear();
@@ -228,8 +252,9 @@ void check_slopes_of_x(Case one, const std::string& hint) {
     compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x), hint);
 }
 
-// Forward of a second layer comes between forward and backward of the first one.
-void check_second_layer() {
+// Forward of a second layer comes between forward and backward of the first one. `of_x`: it is
+// asked for the gradient of x, and not of gain.
+void check_second_layer(bool of_x) {
     Case one = make_case(3, 5), other = make_case(3, 5);
     for (double& value : other.x)
         value = 3 + value * value;
@@ -238,7 +263,8 @@ void check_second_layer() {
     rms_norm(layer.tape.constant(Tensor(layer.device, {3, 5}, floats(other.x))),
              layer.tape.parameter(layer.gain), layer.eps);
     layer.backward(y, one.dy);
-    compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x),
+    compare(one, of_x ? "the gradient of x" : "the gradient of gain",
+            gradient_of(of_x ? *layer.x : *layer.gain), slopes(one, of_x ? one.x : one.gain),
             "Forward of a second layer came between forward and backward of this one. Each call "
             "needs memory of its own for what backward will use, such as the inverse of each rms.");
 }
@@ -249,10 +275,17 @@ void check_input_gradient() {
         "An element of x changes its own y, and the rms of its row, and with it every "
         "other y of the row: that is a second term.");
     check_slopes_of_x(make_case(4, 9), "Each row for itself: no row changes another one.");
-    check_slopes_of_x(with_gain(make_case(4, 9)),
-                      "The gain is not 1 here: it is a factor of dy in both terms.");
-    check_slopes_of_x(with_gain(make_case(67, 5, 0.5)),
-                      "eps is 0.5 here: the rms in the gradient is that of forward, with eps.");
+    Case with_zeros = with_gain(make_case(4, 9));
+    with_zeros.gain[2] = 0;
+    check_slopes_of_x(with_zeros,
+                      "The gain is not 1 here, and 0 in a column: it is a factor of dy in both "
+                      "terms.");
+    with_zeros = with_gain(make_case(67, 5, 0.5));
+    std::fill(with_zeros.x.end() - 5, with_zeros.x.end(), 0);
+    check_slopes_of_x(with_zeros,
+                      "eps is 0.5 here, and the last row is all 0: the rms in the gradient is "
+                      "that of forward, with eps.");
+    check_slopes_of_x(with_gain(make_case(1, 1030)), more_columns);
     // x is used twice: what backward computes first is what forward recorded last.
     Case one = make_case(3, 5);
     Layer layer(one);
@@ -263,7 +296,13 @@ void check_input_gradient() {
         right[i] += one.dy[i];
     compare(one, "the gradient of x", gradient_of(*layer.x), right,
             "x is used twice here: what does GradientTarget say about what is there already?");
-    check_second_layer();
+    check_second_layer(true);
+    Layer frozen(one);
+    frozen.x->is_frozen = true;
+    frozen.backward(frozen.forward(), one.dy);
+    if (frozen.x->has_gradient())
+        throw Wrong(
+            "x is frozen here, and nobody wants its gradient: ask is_wanted before target.");
     check_who_works_in_backward("the gradient of x", true);
     check_shares_of_x("the gradient of x", false, true);
 }
@@ -284,9 +323,9 @@ void check_slopes_of_gain(Case one, const std::string& hint) {
     Layer layer(one);
     layer.backward(layer.forward(), one.dy);
     const std::vector<double> once = slopes(one, one.gain);
-    const std::vector<float> yours = gradient_of(*layer.gain);
+    const Tensor& yours = gradient_of(*layer.gain);
     compare(one, "the gradient of gain", yours, once,
-            is_gradient_of_bias(one, yours)
+            is_gradient_of_bias(one, yours.to_host())
                 ? "That is the sum of dy over the rows: the gradient of a bias, which is added. A "
                   "gain is a factor, so dy is multiplied by what the gain is multiplied by in "
                   "forward: x / rms."
@@ -305,6 +344,12 @@ void check_gain_gradient() {
     check_slopes_of_gain(with_gain(make_case(9, 5)),
                          "A gain is shared by all rows: its gradient is a sum over them.");
     check_slopes_of_gain(with_gain(make_case(67, 35)), "Here are more columns than in a warp.");
+    check_slopes_of_gain(with_gain(make_case(2, 1030)), more_columns);
+    check_slopes_of_gain(with_gain(make_case(1030, 2)),
+                         "There are more rows than a block has threads.");
+    check_slopes_of_gain(with_gain(make_case(9, 5, 0.5)),
+                         "eps is 0.5 here: the rms in the gradient is that of forward, with eps.");
+    check_second_layer(false);
     Case without_a_column = with_gain(make_case(9, 5));
     without_a_column.gain[3] = 0;
     check_slopes_of_gain(
@@ -319,6 +364,11 @@ void check_gain_gradient() {
         throw Wrong(
             "gain is frozen here, and nobody wants its gradient: ask is_wanted before "
             "target.");
+    Layer other(one);
+    other.x->is_frozen = true;
+    other.backward(other.forward(), one.dy);
+    compare(one, "the gradient of gain", gradient_of(*other.gain), slopes(one, one.gain),
+            "x is frozen here, and gain is not.");
     check_who_works_in_backward("the gradient of gain", false);
     check_shares_of_x("the gradient of gain", false, false);
 }
