@@ -95,7 +95,7 @@ void check_adam() {
         "In the first step both means hold one gradient only, g and g^2 but for their factors: "
         "what is g / sqrt(g^2)?";
     check_first_step(4, 3, 0.125, 0, length);
-    check_first_step(4, -0.001, 0.125, 0, length);
+    check_first_step(4, -0.001, 0.02, 0, length);
     const std::string decay =
         "The decay is a part of g, which is then divided by its own size: what "
         "is left of how large it is?";
@@ -198,7 +198,8 @@ void check_two_parameters() {
     const auto absent = parameter(device, {4}), present = parameter(device, {4});
     const std::unique_ptr<Optimizer> optimizer =
         make_adamw({absent, present}, learning_rate, weight_decay);
-    RightAdamW right{4};
+    const auto other = make_adamw({parameter(device, {4})}, 1, 0.125);  // it takes no step
+    RightAdamW right{4}, later{4};
     right.step(0.5, learning_rate, weight_decay);
     set_gradient(*present, {0.5});
     optimizer->step();
@@ -209,7 +210,7 @@ void check_two_parameters() {
                  number(*absent), number(*present), right.value) +
             cause_of_step(number(*present), 4, right.value, learning_rate * weight_decay) +
             "A parameter without a gradient is left alone; the others still take their "
-            "step.");
+            "step. And there is another optimizer here, with a weight decay of its own.");
     set_gradient(*absent, {0.5});
     // Two steps while the device's stream stands still: whatever runs on another one comes first.
     const std::string wrong = wrong_if_host_waits(device.stream(), [&] {
@@ -220,7 +221,8 @@ void check_two_parameters() {
     if (!wrong.empty())
         throw Wrong("A step of two parameters: " + wrong);
     for (int i = 0; i < 2; i++)
-        right.step(0.5, learning_rate, weight_decay);
+        for (RightAdamW* each : {&right, &later})
+            each->step(0.5, learning_rate, weight_decay);
     if (std::abs(number(*present) - right.value) > 2e-5)
         throw Wrong(
             text("Two steps, one right after the other: the second parameter is %.6g; right is "
@@ -228,6 +230,12 @@ void check_two_parameters() {
                  number(*present), right.value) +
             "Is your kernel on value.device().stream()? That is where Adam's step runs, and on "
             "another stream it comes too early or too late.");
+    if (std::abs(number(*absent) - later.value) > 2e-5)
+        throw Wrong(text("The first parameter has missed a step and has a gradient in the next "
+                         "two: it is %.6g, right is %.6g.\n",
+                         number(*absent), later.value) +
+                    "It has a gradient for the first time then, and its means begin there: Adam "
+                    "counts the steps of each parameter for itself.");
     held();
 }
 
