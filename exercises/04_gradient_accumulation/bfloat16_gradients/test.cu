@@ -69,22 +69,23 @@ std::vector<float> equal_scales(std::size_t micro_batches, float scale) {
     return std::vector<float>(micro_batches, scale);
 }
 
-// Checks who has done the work of call(stream).
-void check_work(const Buffer<__nv_bfloat16>& gradients, const std::function<void(Stream&)>& call) {
+// Checks who has done the work of call(gradients, stream), which leaves sums().
+void check_work(const std::function<void(const __nv_bfloat16*, Stream&)>& call,
+                const std::function<std::vector<double>()>& sums) {
     const std::string what = "1000 elements";
+    const Buffer<__nv_bfloat16> source(gradients_of(1000, 0));
+    Buffer<__nv_bfloat16> gradients(std::vector<__nv_bfloat16>(1000, __float2bfloat16(64)));
     Stream stream;
-    check_kernels(what, [&] {
-        call(stream);
+    const auto call_and_wait = [&] {
+        call(gradients.data(), stream);
         stream.synchronize();
-    });
-    check_shares(what, {read_by_all("gradients", gradients)}, [&] {
-        call(stream);
-        stream.synchronize();
-    });
-    const std::string wrong = wrong_if_host_waits(stream, [&] { call(stream); });
-    stream.synchronize();
-    if (!wrong.empty())
-        throw Wrong(what + ": " + wrong);
+    };
+    check_kernels(what, call_and_wait);
+    check_shares(what, {read_by_all("gradients", gradients)}, call_and_wait);
+    check_host_goes_on(what, stream, gradients, source, [&] { call(gradients.data(), stream); });
+    compare(sums(), {1}, 1e-5,
+            "The gradients were copied on the stream just before, and your kernel has added those "
+            "that were there until then. Launch it on the stream that you were given.");
 }
 
 // ---- Task into_float
@@ -111,12 +112,19 @@ void check_into_float() {
                 "for what is there already.");
     check_float(1009, {3.0f / 7, 3.0f / 7, 1.0f / 7}, all);
     check_float(100'003, {0.25f, 0.75f}, all);
+    check_float(17, {0, 1},
+                "The first scale is 0, and accumulate is false: the sum is 0 then, and no longer "
+                "what was there.");
     check_float(0, {1}, "");
-    const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
     Buffer<float> sums(1000);
-    check_work(gradients, [&](Stream& stream) {
-        accumulate_in_float(1000, gradients.data(), 1, false, sums.data(), stream);
-    });
+    check_work(
+        [&](const __nv_bfloat16* gradients, Stream& stream) {
+            accumulate_in_float(1000, gradients, 1, false, sums.data(), stream);
+        },
+        [&] {
+            const std::vector<float> host = sums.to_host_now();
+            return std::vector<double>(host.begin(), host.end());
+        });
 }
 
 // ---- Task standstill
@@ -163,7 +171,18 @@ void check_standstill() {
 
 // ---- Task two_parts
 
-void check_parts(std::size_t n, const std::vector<float>& scales, const std::string& hint) {
+std::vector<double> sum_of_parts(const Buffer<__nv_bfloat16>& sums,
+                                 const Buffer<__nv_bfloat16>& lost) {
+    const std::vector<__nv_bfloat16> high = sums.to_host_now(), low = lost.to_host_now();
+    std::vector<double> both;
+    for (std::size_t i = 0; i < high.size(); i++)
+        both.push_back(static_cast<double>(__bfloat162float(high[i])) +
+                       static_cast<double>(__bfloat162float(low[i])));
+    return both;
+}
+
+void check_parts(std::size_t n, const std::vector<float>& scales, const std::string& hint,
+                 double tolerance = 1e-3) {
     Stream stream;
     const std::vector<__nv_bfloat16> nothing(n, __float2bfloat16(unused));
     Buffer<__nv_bfloat16> sums(nothing), lost(nothing);
@@ -173,12 +192,9 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
                                 stream);
         stream.synchronize();
     }
-    const std::vector<__nv_bfloat16> high = sums.to_host_now(), low = lost.to_host_now();
-    std::vector<double> both;
-    for (std::size_t i = 0; i < n; i++)
-        both.push_back(static_cast<double>(__bfloat162float(high[i])) +
-                       static_cast<double>(__bfloat162float(low[i])));
-    compare(both, scales, 1e-3, hint);
+    const std::vector<__nv_bfloat16> high = sums.to_host_now();
+    const std::vector<double> both = sum_of_parts(sums, lost);
+    compare(both, scales, tolerance, hint);
     for (std::size_t i = 0; i < n; i++) {
         const float yours = __bfloat162float(high[i]);
         // Half a unit of the last place is what a rounding to the nearest number may lose.
@@ -199,13 +215,16 @@ void check_two_parts() {
         "read, written, and of the right sign?";
     check_parts(17, equal_scales(400, 1.0f), many);
     check_parts(1009, equal_scales(100, 0.01f), many);
-    check_parts(17, {3.0f / 7, 3.0f / 7, 1.0f / 7}, "The scales are 3/7, 3/7 and 1/7 here.");
+    check_parts(17, {3.0f / 7, 3.0f / 7, 1.0f / 7}, "The scales are 3/7, 3/7 and 1/7 here.", 1e-4);
+    check_parts(17, {0, 1},
+                "The first scale is 0, and accumulate is false: both parts are 0 then.");
     check_parts(0, {1}, "");
-    const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
     Buffer<__nv_bfloat16> sums(1000), lost(1000);
-    check_work(gradients, [&](Stream& stream) {
-        accumulate_in_two_parts(1000, gradients.data(), 1, false, sums.data(), lost.data(), stream);
-    });
+    check_work(
+        [&](const __nv_bfloat16* gradients, Stream& stream) {
+            accumulate_in_two_parts(1000, gradients, 1, false, sums.data(), lost.data(), stream);
+        },
+        [&] { return sum_of_parts(sums, lost); });
 }
 
 }  // namespace
