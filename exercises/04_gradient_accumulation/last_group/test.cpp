@@ -126,10 +126,18 @@ void check_largest() {
     check_budget({20, 150, 30, 140}, 1'000'000,
                  "There are many outputs here: how often are so many numbers "
                  "on the tape?");
+    check_budget({20, 30, 40, 150}, 1'000'000,
+                 "The outputs are the widest here: the worst moment is elsewhere.");
     const NetworkSizes sizes{900, 100, 20, 10};
     if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
         throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
                     ": then it is 0 samples, and you say " + std::to_string(yours) + ".");
+    // 737,600 bytes of parameters and gradients, and 5,520 bytes for each sample.
+    if (const int yours = largest_micro_batch(sizes, 742'000); yours != 0)
+        throw Wrong("Beside parameters and gradients a budget of " + format_bytes(742'000) +
+                    " has room for a part of a sample, but not even one fits: then it is 0 "
+                    "samples, and you say " +
+                    std::to_string(yours) + ".");
     if (const int yours = largest_micro_batch({50'000, 50'000, 10, 10}, 4'000'000'000); yours != 0)
         throw Wrong(
             "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, and "
@@ -287,6 +295,10 @@ void check_unknown_end() {
                 "Each house counts as much as any other: a mean of means gives the houses of a "
                 "small micro-batch more.");
     check_epoch({1, 4, 2, 3, 5}, 2, "All micro-batches differ in size here.");
+    check_epoch({2, 1, 3, 4, 1}, 3,
+                "The micro-batches of the rest differ in size, too: each house counts as much as "
+                "any other.");
+    check_epoch({1, 3}, 4, "There is no full group here, only a rest.");
     check_epoch({4, 4}, 1, "Each micro-batch is a group of its own here.");
     check_epoch({}, 2, "There is nothing to learn from here.");
 }
