@@ -38,10 +38,10 @@ class RollFailed : public std::runtime_error {
 //
 // Task list. All ranks come, in any order.
 //
-// Task gone. If the connection to a rank ends before that rank has got the list, or if a rank was
-// told another number of ranks than rank 0, then every rank that is left throws RollFailed with
+// Task gone. If the connection to a rank ends while rank 0 still waits for any rank, or if a rank
+// was told another number of ranks than rank 0, then every rank that is left throws RollFailed with
 // that rank as the cause. It does so at once: no rank waits for one that has yet to come. If rank 0
-// is gone, rank 0 is the cause.
+// is gone before a rank has the whole list, rank 0 is the cause.
 //
 // Task late. Rank 0 waits until `limit` has passed since its call began, and then throws RollFailed
 // with the lowest rank that has not come. The others learn the same cause from it. They themselves

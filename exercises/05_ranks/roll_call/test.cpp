@@ -586,7 +586,7 @@ void check_gone() {
              require_cause(job, {2}, 0, at_once, "Five bytes are no list.");
              require_ended(job, {0, 1}, at_once, "");
          });
-    for (const int told : {5, 3})
+    for (const int told : {5, 3, 1})
         play("4 ranks, but rank 2 was told of " + std::to_string(told) +
                  ", and rank 1 has yet to come: ",
              addresses_of(4), long_limit, [&](Job& job) {
@@ -596,7 +596,8 @@ void check_gone() {
                  require_cause(
                      job, {0, 2, 3}, 2, at_once,
                      "Two starts with different numbers of ranks can never meet. So a rank "
-                     "says how many it was told of, and rank 0 compares.");
+                     "says how many it was told of, and rank 0 compares." +
+                         std::string(told > 1 ? "" : " Rank 0 alone may be alone."));
              });
 }
 
@@ -738,6 +739,28 @@ std::vector<Story> stories_of_late() {
                     "The limit begins with rank 0's call, and not with the first word that "
                     "comes.");
             });
+    });
+    stories.push_back([=] {
+        play_in_time("3 ranks, a limit of 1000 ms. Rank 2 comes after 1350 ms: ", addresses_of(3),
+                     1000ms, [&](Job& job) {
+                         job.start({0, 1});
+                         std::this_thread::sleep_for(1350ms);
+                         job.start(2);
+                         require_cause(job, {0, 1, 2}, 2, slack,
+                                       "It comes when the limit is over, and rank 0 has given it "
+                                       "up by then: there is no list any more.");
+                     });
+    });
+    stories.push_back([=] {
+        play_in_time("3 ranks, a limit of 600 ms. Rank 0 comes 1550 ms after the others: ",
+                     addresses_of(3), 600ms, [&](Job& job) {
+                         job.start({1, 2});
+                         std::this_thread::sleep_for(1550ms);
+                         job.start(0);
+                         require_cause(job, {1, 2}, 0, slack,
+                                       "Twice the limit is over for them, and they have given rank "
+                                       "0 up by then.");
+                     });
     });
     stories.push_back([=] {
         play_in_time("3 ranks, a limit of 800 ms. Rank 0 comes 1000 ms after the others: ",
