@@ -160,6 +160,11 @@ void check_lines() {
                   "nearer.");
     check_nearest({{1'000, 5e-6}, {1'000, 8e-6}, {1'000'000, 1e-3}, {1'000'000, 1.4e-3}},
                   "Two sizes were measured twice each: all four times count.");
+    check_nearest({{1'000'000, 1e-3}, {1'000, 5e-6}, {100'000, 120e-6}},
+                  "The sizes come in any order.");
+    check_nearest({{1'000, 6e-6}, {1'000'000, 1e-3}, {10'000'000'000, 11}},
+                  "10 GB are more than an int holds, and their square is more than a std::size_t "
+                  "holds: compute with double.");
     check_third_size();
 }
 
