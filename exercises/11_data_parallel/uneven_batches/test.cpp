@@ -430,7 +430,7 @@ void check_plan(const Plan& plan, const std::string& hint) {
                         " has " + std::to_string(most) + " batches.";
             else if (has_any_gradient(*model))
                 wrong = "when you return a gradient is there: clear them after EACH step.";
-            else if (values_of(*model) == begin)
+            else if (most > 0 && values_of(*model) == begin)
                 wrong =
                     "the parameters are those of the beginning: who calls optimizer.step(), and "
                     "are the gradients still there then?";
@@ -455,6 +455,7 @@ void check_epoch() {
     check_plan({{4, 4}, {4, 4, 4, 1}, {4, 4, 3}}, hint);
     check_plan({{4, 4, 3}, {4}}, hint);
     check_plan({{}, {2}}, hint);
+    check_plan({{}, {}}, "No rank has any batch: there is no step.");
 }
 
 }  // namespace
