@@ -171,9 +171,9 @@ void check_scores() {
                 "Class 1 has no samples here: it has no recall, and does not count in the mean.");
     check_score({2, {1, 2, 1, 6}}, {0.7, (1.0 / 3 + 6.0 / 7) / 2},
                 "One of three, and six of seven.");
-    check_score({2, {3'000'000'000, 1'000'000'000, 0, 2'000'000'000}}, {5.0 / 6, 0.875},
+    check_score({2, {3'000'000'150, 1'000'000'050, 0, 2'000'000'100}}, {5.0 / 6, 0.875},
                 "The counts are those of a long run: an int has no place for thousands of "
-                "millions, nor for their sum.");
+                "millions, nor for their sum, and a float has none for their last digits.");
     check_score({2, {0, 0, 0, 0}}, {0, 0}, "There are no samples at all.");
 }
 
@@ -280,24 +280,25 @@ Parts parts_around(int ranks, double mean) {
     return parts;
 }
 
-// Half of thousands of millions of numbers are 2, on rank 0, and the others 6, on rank 1.
+// Thousands of millions of numbers: a tenth of them are 2, on rank 0, and the others 12, on rank 1.
 void check_billions() {
-    constexpr std::int64_t count = 4'000'000'000;
+    constexpr std::int64_t tenth = 1'500'000'037;  // which a float cannot hold
     on_ranks(2, [&](Rank& rank) {
-        const Spread all = spread_of_all(rank, {count, rank.rank() == 0 ? 2.0 : 6.0, 0});
-        const bool is_right =
-            all.count == 2 * count && is_near(all.mean, 4) && is_near(all.standard_deviation(), 2);
+        const Spread all = rank.rank() == 0 ? spread_of_all(rank, {tenth, 2, 0})
+                                            : spread_of_all(rank, {9 * tenth, 12, 0});
+        const bool is_right = all.count == 10 * tenth && is_near(all.mean, 11) &&
+                              is_near(all.standard_deviation(), 3);
         throw_first_wrong(
-            rank,
-            is_right ? ""
-                     : "2 ranks with 4000000000 numbers each, 2 on rank 0 and 6 on rank 1: you say "
-                       "that there are " +
-                           std::to_string(all.count) +
-                           text_of(", with the mean %g and the standard deviation %g", all.mean,
-                                   all.standard_deviation()) +
-                           "; right are 8000000000, 4 and 2.\nSuch a count does not fit into an "
-                           "int, and the product of two not even into a std::int64_t: multiply "
-                           "doubles.");
+            rank, is_right
+                      ? ""
+                      : "2 ranks: 1500000037 numbers that are 2 on rank 0, and nine times as many "
+                        "that are 12 on rank 1. You say that there are " +
+                            std::to_string(all.count) +
+                            text_of(", with the mean %.12g and the standard deviation %.12g",
+                                    all.mean, all.standard_deviation()) +
+                            "; right are 15000000370, 11 and 3.\nSuch a count does not fit into an "
+                            "int or a float, and the product of two not even into a std::int64_t: "
+                            "multiply doubles.");
     });
 }
 
