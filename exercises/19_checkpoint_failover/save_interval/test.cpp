@@ -68,6 +68,9 @@ void check_finish() {
         "The failure at 6 comes when the restart ends, and needs another one, until 11; "
         "that at 13 comes two seconds later.");
     check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
+    check_finish_of(10, 5, {9}, 16,
+                    "A restart may take no time: it goes on at 9, and the failure at 9 is over.",
+                    {1, 2, 0});
     check_finish_of(10, 4, {2}, 6, "Seconds need not be whole: is there an int in your code?",
                     {0.25, 0.5, 1.5});
     check_finish_of(7, 3, {1.1}, 3.6, "Tenths of seconds: is there a float in your code?",
@@ -234,6 +237,9 @@ void check_best() {
     check({1, 2, 10}, 1e7, 2, "There are two intervals to choose from.");
     check({1, 2, 10}, 1e7, 1, "There is one interval to choose from.");
     check({20, 1, 10}, 100, 50, "A step takes longer than the interval should be.");
+    check({1, 2, 10}, 50, 100'000,
+          "With most of these intervals a training never gets on: exp() is infinite, and of two "
+          "infinite times none is smaller. Who searches by halves must go down from there.");
     for (const double between : {50.0, 700.0, 9000.0})
         check({2, 3, 20}, between, 400, "Another mean time between failures.");
 }
