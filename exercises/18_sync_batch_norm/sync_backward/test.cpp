@@ -320,6 +320,8 @@ std::string cause_of_scale(const std::vector<int>& counts) {
          [](double own, double all, double ranks) { return std::floor(own * ranks / all); }},
         {"Your factor is a whole number: int divided by int drops the rest in C++.\n",
          [](double own, double all, double ranks) { return std::floor(own / all) * ranks; }},
+        {"Your factor is made of a whole number: int divided by int drops the rest in C++.\n",
+         [](double own, double all, double ranks) { return own / std::floor(all / ranks); }},
         {"Your factor makes the SUM over all samples: the mean is divided by their number.\n",
          [](double own, double, double ranks) { return own * ranks; }},
         {"The number of all samples is missing in your factor.\n",
@@ -367,7 +369,7 @@ void check_scales(const std::vector<int>& counts) {
 void check_loss_scale() {
     check_scales({1, 3});
     check_scales({4, 4, 4});
-    check_scales({5, 2, 8, 1});
+    check_scales({5, 2, 8, 2});
     if (const double scale = loss_scale(500'000, 2'000'000'000, 8192);
         !(std::abs(scale - 2.048) <= 1e-9))
         throw Wrong(
