@@ -10,7 +10,7 @@ namespace ddp {
 struct Statistics {
     double count = 0;
     double mean = 0;
-    double m2 = 0;  // the sum of squared distances from the mean
+    double m2 = 0;  // the sum of squared distances from the mean: never below 0
 };
 
 // None of these functions may lose more digits than necessary, even where the mean is a thousand

@@ -279,6 +279,31 @@ void check_without_almost_all() {
                  "not subtract two of these. How far is the mean of the rest from that of all?");
 }
 
+// All values, added up in another order: the last digits are others.
+void check_without_all_of_them() {
+    const Statistics all = right_for(values_around(0.1, 40, 1));
+    const Statistics rest =
+        without(all, {all.count, std::nextafter(all.mean, 0), std::nextafter(all.m2, 0)});
+    if (rest.count != 0 || rest.mean != 0 || rest.m2 != 0)
+        throw Wrong(
+            "40 values, without all of them, which were added up in another order: you say " +
+            text_of(rest) +
+            ". Every number is exactly 0 then, and not what rounding has left: if the count "
+            "of the rest is 0, there is nothing to compute.");
+}
+
+// Two equal values are left, and the differences of all that was rounded are less than 0.
+void check_without_all_but_two() {
+    const Values taken = values_around(0.1, 198, 2);
+    Values all = taken;
+    all.insert(all.end(), {3.3, 3.3});
+    require_near(
+        without(right_for(all), right_for(taken)), right_for({3.3, 3.3}),
+        "200 values, without 198 of them",
+        "Two equal values are left: their m2 is 0, and roundings must not make m2 negative "
+        "here either.");
+}
+
 void check_without() {
     check_without_of(6, 6, 0, 0, "Half of the values are taken away: solve the formula of merge.");
     check_without_of(9, 4, 2, 0, "The counts are unequal: what is left has another count.");
@@ -291,6 +316,11 @@ void check_without() {
     check_without_of(30, 12, 70, 1e9, large);
     check_without_almost_all();
     check_without_the_middle();
+    check_without_all_of_them();
+    check_without_all_but_two();
+    require_near(without({2e12, 2, 2e12}, {1e12, 3, 0}), {1e12, 1, 0},
+                 "1e12 ones and 1e12 threes, without the threes",
+                 "A count is a double, and may be more than an int holds.");
 }
 
 }  // namespace
