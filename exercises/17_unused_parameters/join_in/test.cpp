@@ -206,7 +206,10 @@ JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers&
                                             std::to_string(batch) + ", counted from 0.");
                             return gradient_of(rank, batch, parameters);
                         }};
-    training.validation_loss = [=](const Numbers& parameters) { return loss_of(rank, parameters); };
+    if (training.validate_every > 0)
+        training.validation_loss = [=](const Numbers& parameters) {
+            return loss_of(rank, parameters);
+        };
     return train_joined(data, training, begin,
                         [&](Numbers& numbers) { coordinator.add(rank, numbers); });
 }
