@@ -25,13 +25,14 @@ struct ModelGradient {
 //  - a sparse gradient has a bucket of its own, and touches no limit and no open bucket;
 //  - buckets that are open at the end are closed;
 //  - finally the buckets are sorted by their first gradients.
-// There is at least one gradient and one limit.
+// There is at least one gradient and one limit; no limit is 0.
 std::vector<std::vector<std::size_t>> assign_buckets(const std::vector<ModelGradient>& gradients,
                                                      const std::vector<std::size_t>& limits);
 
 // Task smallest_cap. Returns the smallest limit, 1 or more, with which there are at most `most`
 // buckets; `most` is 1 or more. All gradients have one type, and there is one limit for all
-// buckets. `bytes` are the gradients' sizes, none of them 0, in the order in which they are taken.
+// buckets. `bytes` are the gradients' sizes, at least one and none of them 0, in the order in which
+// they are taken.
 std::size_t smallest_cap(const std::vector<std::size_t>& bytes, std::size_t most);
 
 }  // namespace ddp

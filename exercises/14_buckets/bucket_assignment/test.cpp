@@ -204,12 +204,25 @@ void check_assignment() {
         {{10, full}, {300, full, 0, true}, {10, full}, {5, full, 0, true}, {10, half}, {10, full}},
         {100}, {{0, 2, 5}, {1}, {3}, {4}},
         "A sparse gradient goes past the open buckets: they stay open.");
-    // By the same rule; a gradient without elements was not asked of PyTorch.
+    // By the same rule; these were not asked of PyTorch.
+    check({{100, ElementType::float64},
+           {100, ElementType::bfloat16},
+           {100, half},
+           {100, ElementType::uint8},
+           {100, ElementType::int32},
+           {100, full},
+           {100, ElementType::bfloat16},
+           {100, ElementType::uint8}},
+          {400}, {{0}, {1, 6}, {2}, {3, 7}, {4}, {5}},
+          "There are more types than two: some have as many bytes as another one, and are another "
+          "type all the same. bytes_of() knows their bytes.");
     check({{100, full}, {0, full}, {100, full}, {0, full}}, {400}, {{0}, {1, 2}, {3}},
           "A gradient may have no elements, and all ranks must agree where it is.");
-    check({{std::size_t{1} << 30, full}, {1, full}}, {400}, {{0}, {1}},
-          "The first gradient has 4,294,967,296 bytes, which do not fit into 32 bits: is there an "
-          "int or an unsigned int in your code? (std::size_t has 64.)");
+    const std::size_t large = std::size_t{1} << 30;
+    check({{large, full}, {large, full}, {100, full}, {100, full}}, {400, 4 * large + 800},
+          {{0}, {1, 2, 3}},
+          "The first gradient has 4,294,967,296 bytes, which do not fit into 32 bits, nor does the "
+          "second limit: is there an int or an unsigned int in your code? (std::size_t has 64.)");
     const Gradients mixed = {
         {8, full},     {50, full, 0, true}, {50, half, 1}, {3, full, 1},
         {8, full, 1},  {3, half, 1},        {8, full, 1},  {20, full, 1},
