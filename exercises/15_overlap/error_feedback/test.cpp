@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -20,9 +21,9 @@ namespace {
 using Floats = std::vector<float>;
 
 std::string text_of(float value) {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
 }
 std::string text_of(const Floats& values) {
     std::string text;
@@ -104,6 +105,26 @@ void check_that_nothing_is_lost() {
                         text_of(error[i]) + " is left: the rest is lost.");
 }
 
+// More elements than an unstable sort leaves in their order by chance, and many of them equal.
+void check_many_equal_ones() {
+    constexpr std::size_t elements = 1000, k = 500;
+    Floats gradient(elements), error(elements);
+    for (std::size_t i = 0; i < elements; i++)
+        gradient[i] = static_cast<float>(i * 37 % 5) - 2;
+    std::vector<int> right;
+    for (const float magnitude : {2.f, 1.f})
+        for (std::size_t i = 0; i < elements; i++)
+            if (std::abs(gradient[i]) == magnitude && right.size() < k)
+                right.push_back(static_cast<int>(i));
+    std::ranges::sort(right);
+    if (compress(gradient, k, error).indices != right)
+        throw Wrong(
+            "Of 1000 elements 400 are 2 or -2, and 400 are 1 or -1; k is 500. All of the first and "
+            "the first 100 of the second are to be sent, and you send others. Of equal ones those "
+            "with the lowest indices go first: std::sort, std::partial_sort and std::nth_element "
+            "do not keep equal elements in their order. (They may do so where there are few.)");
+}
+
 void check_compress() {
     Floats error(4);
     check_step({1, 5, 2, 3}, 2, error, {{1, 3}, {5, 3}}, {1, 0, 2, 0}, "The largest are sent.");
@@ -128,6 +149,10 @@ void check_compress() {
     check_step({0.25f, 0.75f, -0.5f}, 2, error, {{1, 2}, {0.75f, -0.5f}}, {0.25f, 0, 0},
                "All are below 1: magnitudes are floats. (An abs for int drops what is behind the "
                "point.)");
+    error = {0, 0, 0};
+    check_step({1e-30f, 3e-30f, -2e-30f}, 1, error, {{1}, {3e-30f}}, {1e-30f, 0, -2e-30f},
+               "Compare magnitudes, and not squares: that of so small a float is 0.");
+    check_many_equal_ones();
     check_that_nothing_is_lost();
 }
 
@@ -185,7 +210,7 @@ void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right
 
 void check_mean() {
     check_mean_of({{{0, 2}, {6, 3}}}, {6, 0, 3}, "There is one rank only.");
-    check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4}}}, {4, 0, 3, 0},
+    check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4.5f}}}, {4, 0, 3.25f, 0},
                   "Both have sent the same places: the mean is half of the sum.");
     check_mean_of({{{0, 2}, {6, 4}}, {{1, 2}, {8, 2}}, {{}, {}}, {{2, 3}, {2, 12}}}, {1.5, 2, 2, 3},
                   "A mean over four ranks is divided by four, whoever has sent: a rank that has "
@@ -291,6 +316,20 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
     held();
 }
 
+// A bucket of gigabytes, which no link here carries: only the prediction is asked for.
+void check_large_bucket() {
+    const CostModel message{1e-5, 1e-10};
+    const double k = break_even(message, 8, 1'500'000'000);
+    const double right = (two_shot_seconds(message, 8, 6'000'000'000) - 1e-5) / (7 * 8 * 1e-10);
+    if (!(std::abs(k - right) <= 1e-3 * right))
+        throw Wrong(
+            "1500000000 elements on 8 ranks: your k is " + std::to_string(k) + ", and right is " +
+            std::to_string(right) +
+            ".\nThe bucket has 6,000,000,000 bytes, which do not fit into 32 bits: is there "
+            "an int in your code? (std::size_t has 64.)");
+    held();
+}
+
 void check_break_even() {
     compare_with_link(2, 20'000,
                       "Two ranks: each gets one list of k pairs, of 8 bytes each, and a latency is "
@@ -300,6 +339,11 @@ void check_break_even() {
     compare_with_link(4, 20'000,
                       "In an all-gather a rank receives a list from each of the others, one after "
                       "the other.");
+    compare_with_link(
+        4, 6'000,
+        "A short bucket on four ranks: the all-gather takes one latency here as well, "
+        "whatever the number of ranks.");
+    check_large_bucket();
 }
 
 }  // namespace
