@@ -126,6 +126,11 @@ void check_add() {
                                         "With a new value the mean moves, and with it all "
                                         "distances.");
         }
+    Statistics many{3e9, 1, 0};
+    add(many, 3001);
+    require_near(many, {3e9 + 1, 1 + 3000 / (3e9 + 1), 9e6 * 3e9 / (3e9 + 1)},
+                 "3e9 ones, and then 3001",
+                 "A count is a double, and may be more than an int holds.");
 }
 
 // ---- Task merge
