@@ -67,6 +67,8 @@ void check_finish() {
         10, 5, {1, 6, 13}, 32,
         "The failure at 6 comes when the restart ends, and needs another one, until 11; "
         "that at 13 comes two seconds later.");
+    check_finish_of(10, 4, {14}, 23,
+                    "The failure comes after steps 9 and 10: only these two are done again.");
     check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
     check_finish_of(10, 5, {9}, 16,
                     "A restart may take no time: it goes on at 9, and the failure at 9 is over.",
