@@ -198,6 +198,9 @@ void check_exposed() {
                      "Three gradients are in the first bucket, and one is left for the second.");
     check_prediction(7, 16'000, 0.02, 6,
                      "Six gradients are in the first bucket, and one is left for the second.");
+    check_prediction(
+        3, 16'000, 0.02, 5,
+        "There are fewer gradients than a bucket may have: it is one bucket of three.");
     check_large_buckets();
 }
 
@@ -244,6 +247,10 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
                "not in that.\n";
     if (is(std::sqrt(all * alpha / beta)))
         return "You take the speed of the link for that of backward.\n";
+    for (const double factor : {0.5, 2.0})
+        if (is(std::sqrt(factor * all * alpha / made)))
+            return "There is a factor of 2 in your root. c r + K alpha / c is least where "
+                   "r = K alpha / c².\n";
     if (made > beta && is(alpha / (made - beta)))
         return "That is the size with which the link keeps up. With a smaller one there is a "
                "queue, "
@@ -265,7 +272,7 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
     const double link = left_by_the_link(pass);
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
-        modelled(pass, per_bucket) - link > 1.1 * (modelled(pass, best) - link))
+        modelled(pass, per_bucket) - link > 1.03 * (modelled(pass, best) - link))
         throw Wrong(
             text_of(pass) + ": with your buckets of " +
             (std::isfinite(bytes) && bytes >= 0 ? format_bytes(bytes) : std::to_string(bytes)) +
@@ -310,6 +317,9 @@ void check_best() {
     check_best_of({2000, 50, 1e-3, {5e-3, 1e-10}},
                   "An all-reduce takes longer to begin than all of backward: a bucket cannot have "
                   "more than everything.");
+    check_best_of({2000, 50, 1e-3, {5e-3, 2e-8}},
+                  "The link is slower than backward, and an all-reduce takes longer to begin than "
+                  "all of backward: a bucket cannot have more than everything here either.");
     check_best_of(
         {2000, 50'000, 20e-3, {50e-6, 2e-10 / 1.005}},
         "The link is hardly faster than backward: a bucket with which it keeps up would be "
