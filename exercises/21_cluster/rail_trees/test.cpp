@@ -59,6 +59,31 @@ void check_rails(const MessagePlan& plan, int nodes, int ranks_per_node, const s
     held();
 }
 
+// Within a node each rank sends a chunk to each other rank: in the first round that rank's, and in
+// the last one its own.
+void check_within_nodes(const MessagePlan& plan, int nodes, int ranks_per_node,
+                        const std::string& what) {
+    for (std::size_t round = 0; round < plan.rounds.size(); round++)
+        for (const PlannedMessage& message : plan.rounds[round]) {
+            const Place from{nodes, ranks_per_node, message.from},
+                to{nodes, ranks_per_node, message.to};
+            if (from.node() != to.node())
+                continue;
+            const bool is_first = round == 0;
+            const int chunk = is_first ? to.rail() : from.rail();
+            if ((!is_first && round + 1 != plan.rounds.size()) || message.first != chunk ||
+                message.count != 1)
+                throw Wrong(what + "in round " + std::to_string(round) + " rank " +
+                            std::to_string(message.from) + " sends " +
+                            format_count(message.count, "chunk") + ", the first of them " +
+                            std::to_string(message.first) + ", to rank " +
+                            std::to_string(message.to) +
+                            " of its node. Within a node, place i is sent chunk i alone in the "
+                            "first round, and sends chunk i alone in the last one.");
+        }
+    held();
+}
+
 void check_sums(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
     const std::optional<WrongSum> wrong = wrong_sum(plan, nodes * ranks_per_node);
     if (!wrong)
@@ -122,6 +147,31 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
     held();
 }
 
+// Each message between nodes is one of the contract's, and in its round.
+void check_rounds(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
+    const int up = log2_rounded_up(nodes), first = ranks_per_node > 1 ? 1 : 0;
+    for (std::size_t round = 0; round < plan.rounds.size(); round++)
+        for (const PlannedMessage& message : plan.rounds[round]) {
+            const Place from{nodes, ranks_per_node, message.from},
+                to{nodes, ranks_per_node, message.to};
+            if (from.node() == to.node())
+                continue;
+            const int number = static_cast<int>(round) - first;
+            const int k = number < up ? number : 2 * up - 1 - number;
+            const int child = number < up ? from.vertex() : to.vertex(),
+                      parent = number < up ? to.vertex() : from.vertex();
+            if (k < 0 || child % (2 << k) != 1 << k || parent != child - (1 << k))
+                throw Wrong(what + "in round " + std::to_string(round) + " vertex " +
+                            std::to_string(from.vertex()) + " of rail " +
+                            std::to_string(from.rail()) + " sends to vertex " +
+                            std::to_string(to.vertex()) +
+                            ". By the contract the odd multiples of 2^k send in the k-th round "
+                            "upwards, and they are sent the sum in the k-th round from the end "
+                            "downwards. Is the root of rail i on node i modulo H?");
+        }
+    held();
+}
+
 // Node after node along a rail, up and down: by the simulator where a byte takes 10 ns and a
 // message 1 ms.
 void check_seconds(const MessagePlan& plan, int nodes, int ranks_per_node,
@@ -156,6 +206,8 @@ void check_tree_plan() {
         check_rails(plan, nodes, ranks_per_node, what);
         check_sums(plan, nodes, ranks_per_node, what);
         check_tree(plan, nodes, ranks_per_node, what);
+        check_rounds(plan, nodes, ranks_per_node, what);
+        check_within_nodes(plan, nodes, ranks_per_node, what);
         if (1 << log2_rounded_up(nodes) == nodes)
             check_seconds(plan, nodes, ranks_per_node, what);
     }
