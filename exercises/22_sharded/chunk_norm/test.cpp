@@ -21,6 +21,11 @@ float gradient_at(std::size_t i) {
 double square(float x) {
     return double{x} * double{x};
 }
+std::string text(double number) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", number);
+    return digits;
+}
 
 // ---- Task global_norm
 
@@ -62,6 +67,13 @@ Squares squares_of(const ByRank& all) {
 bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-6 * (1 + std::abs(right));
 }
+// As near as sums of doubles are, in any order. No sum in floats is.
+bool is_right(double yours, double right) {
+    return std::abs(yours - right) <= 1e-12 * right;
+}
+const std::string in_floats =
+    "That is right to a few digits only: something in it is a float. The square of a gradient may "
+    "be more than a float holds; add doubles, and return one.\n";
 
 // Returns what a wrong norm tells, or "".
 std::string cause_of(double yours, const Squares& squares, double ranks) {
@@ -69,6 +81,9 @@ std::string cause_of(double yours, const Squares& squares, double ranks) {
         return "Behind `own` elements of a chunk comes padding, and it is not a number here.\n";
     if (std::isinf(yours))
         return "The squares are more than a float holds: add doubles.\n";
+    if (const double right = std::sqrt(squares.sharded + squares.whole);
+        std::abs(yours - right) <= 1e-6 * right)
+        return in_floats;
     if (is_near(yours * yours, squares.sharded + ranks * squares.whole))
         return "The gradients that every rank has whole count once, and not once for each rank.\n";
     if (is_near(yours * yours, squares.sharded))
@@ -98,22 +113,15 @@ void check_global_norm() {
                     return global_norm(all[static_cast<std::size_t>(rank)], sum_over_ranks);
                 });
             for (std::size_t rank = 0; rank < found.size(); rank++)
-                if (!is_near(found[rank], right))
+                if (!is_right(found[rank], right))
                     throw Wrong(what + ": rank " + std::to_string(rank) + " says " +
-                                std::to_string(found[rank]) + "; right is " +
-                                std::to_string(right) + ".\n" +
+                                text(found[rank]) + "; right is " + text(right) + ".\n" +
                                 cause_of(found[rank], squares, ranks));
             held();
         }
 }
 
 // ---- Task clip
-
-std::string text(double number) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%g", number);
-    return digits;
-}
 
 void check_clip() {
     for (const auto& [norm, max_norm] : {std::pair{8.0, 2.0},
@@ -123,6 +131,7 @@ void check_clip() {
                                          {3e-6, 3e-6},
                                          {1e-4, 1.005e-4},
                                          {0.0, 1.0},
+                                         {4.0, 0.0},
                                          {INFINITY, 1.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
@@ -139,6 +148,7 @@ void check_clip() {
                 (std::isinf(norm)
                      ? "A number divided by infinity is 0, and so are finite gradients "
                        "then: that is what PyTorch makes of them."
+                 : max_norm == 0 ? "With a largest norm of 0 all gradients are multiplied by 0."
                  : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
                  : yours == 1 && norm <= max_norm
                      ? "The norm is not above the largest one, but max_norm / (norm + 1e-6) is "
@@ -186,13 +196,14 @@ void check_same_bits() {
             trying(what + ".");
             const std::vector<double> found = norms_of(ranks, count);
             for (std::size_t rank = 0; rank < found.size(); rank++) {
-                const std::string yours = what + ": rank " + std::to_string(rank) + " says " +
-                                          std::to_string(found[rank]);
+                const std::string yours =
+                    what + ": rank " + std::to_string(rank) + " says " + text(found[rank]);
                 if (is_near(found[rank], squares) && count > 1)
                     throw Wrong(yours + ", which is the square of the norm.");
-                if (!is_near(found[rank], std::sqrt(squares)))
-                    throw Wrong(yours + "; right is " + std::to_string(std::sqrt(squares)) +
-                                ".\nEvery gradient belongs to one block, which has a place in the "
+                if (!is_right(found[rank], std::sqrt(squares)))
+                    throw Wrong(yours + "; right is " + text(std::sqrt(squares)) + ".\n" +
+                                (is_near(found[rank], std::sqrt(squares)) ? in_floats : "") +
+                                "Every gradient belongs to one block, which has a place in the "
                                 "model: (begin + i) / norm_block. The last block may be shorter.");
                 if (ranks == 1)
                     of_one_rank = found[rank];
