@@ -44,7 +44,8 @@ std::string text_of(const std::vector<Part>& parts) {
     return text.empty() ? "nothing" : text;
 }
 
-const Sizes large_model = {3'000'000'000, 5'000'000'000};  // more elements than 32 bits can count
+// A shard of it has more elements than 32 bits can count.
+const Sizes large_model = {3'000'000'000, 25'000'000'000};
 const std::string is_large =
     "A model may have thousands of millions of elements, and 32 bits cannot count them: is there "
     "an "
@@ -112,10 +113,11 @@ void check_flat_place() {
                 }
             held();
         }
-    if (const Place found = flat_place(large_model, 3, 1, 4'000'000'000), right{2, 1'666'666'666};
+    trying(text_of(large_model, 3) + ": one element is asked for.");
+    if (const Place found = flat_place(large_model, 3, 1, 24'000'000'000), right{2, 8'333'333'332};
         found != right)
         throw Wrong(text_of(large_model, 3) +
-                    ": you say that element 4000000000 of parameter 1 is " + "at " +
+                    ": you say that element 24000000000 of parameter 1 is " + "at " +
                     text_of(found) + "; right is " + text_of(right) + ".\n" + is_large);
     held();
 }
@@ -182,8 +184,9 @@ void check_flat_parts() {
             }
             held();
         }
+    trying(text_of(large_model, 3) + ": what has rank 2?");
     const std::vector<Part> found = flat_parts(large_model, 3, 2),
-                            right{{1, 2'333'333'334, 5'000'000'000}};
+                            right{{1, 15'666'666'668, 25'000'000'000}};
     if (found != right)
         throw Wrong(text_of(large_model, 3) + ": you say that rank 2 has " + text_of(found) +
                     "; right is " + text_of(right) + ".\n" + is_large);
@@ -241,10 +244,10 @@ void check_row_part() {
                 }
                 held();
             }
-    if (const Elements found = row_part(100'000, 100'000, 2, 1),
-        right{5'000'000'000, 10'000'000'000};
+    if (const Elements found = row_part(10'000'000'000, 3, 2, 1),
+        right{15'000'000'000, 30'000'000'000};
         found != right)
-        throw Wrong("100000 rows of 100000, 2 ranks: you say that rank 1 gets " + text_of(found) +
+        throw Wrong("10000000000 rows of 3, 2 ranks: you say that rank 1 gets " + text_of(found) +
                     "; right is " + text_of(right) + ".\n" + is_large);
     held();
 }
