@@ -111,8 +111,11 @@ void check_shard_reads() {
             }
             held();
         }
-    require_large_reads(shard_reads(8'000'000'000, 2, 4, 3), {{1, 2'000'000'000, 2'000'000'000, 0}},
-                        "8000000000 elements, saved by 2 ranks, loaded by 4, rank 3");
+    const std::string what = "50000000000 elements, saved by 3 ranks, loaded by 2, rank 1";
+    trying(what + ".");
+    require_large_reads(
+        shard_reads(50'000'000'000, 3, 2, 1),
+        {{1, 8'333'333'333, 8'333'333'334, 0}, {2, 0, 16'666'666'666, 8'333'333'334}}, what);
 }
 
 void check_parameter_reads() {
@@ -132,9 +135,11 @@ void check_parameter_reads() {
             }
             held();
         }
-    require_large_reads(parameter_reads({5'000'000'000, 3'000'000'000}, 2, 1),
-                        {{1, 1'000'000'000, 3'000'000'000, 0}},
-                        "8000000000 elements, saved by 2 ranks; parameter 1, of 3000000000");
+    const std::string what = "30000000000 elements, saved by 2 ranks; parameter 1, of 25000000000";
+    trying(what + ".");
+    require_large_reads(
+        parameter_reads({5'000'000'000, 25'000'000'000}, 2, 1),
+        {{0, 5'000'000'000, 10'000'000'000, 0}, {1, 0, 15'000'000'000, 10'000'000'000}}, what);
 }
 
 }  // namespace
