@@ -246,11 +246,11 @@ TEST_CASE("launches of one instance on two streams do not overlap") {
 }
 
 TEST_CASE("threads that capture in their own mode disturb nobody") {
-    std::vector<std::thread> threads;
     std::vector<std::uint64_t> results(6);
+    std::vector<Stream> streams(results.size());
+    std::vector<std::thread> threads;
     for (std::size_t rank = 0; rank < results.size(); rank++)
-        threads.emplace_back([&results, rank] {
-            Stream stream;
+        threads.emplace_back([&results, &stream = streams[rank], rank] {
             Buffer<std::uint64_t> value = zeros(1);
             for (int round = 0; round < 10; round++) {
                 CapturedGraph graph(stream, [&] {
