@@ -21,6 +21,7 @@ Variable divide(Variable a, Variable b);
 
 // Task final_order. Returns the names of the parameters for which tape.backward(loss, is_final)
 // will call is_final, in the order of these calls. This is a prediction: it does not call backward.
+// No two parameters have the same name.
 std::vector<std::string> final_order(const Tape& tape, Variable loss);
 
 }  // namespace ddp

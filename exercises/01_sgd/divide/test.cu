@@ -401,6 +401,17 @@ void check_final_order() {
         "(u v) w with v frozen",
         [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },
         "A frozen parameter gets no gradient.", "v");
+    ask(
+        "(u v) w with v frozen after forward",
+        [](Graph& graph, Variable u, Variable v, Variable w) {
+            const Variable loss = multiply(multiply(u, v), w);
+            graph.v->is_frozen = true;
+            return loss;
+        },
+        "The tape has noted in forward whose gradient is needed: see needs_gradient of its nodes.");
+    ask(
+        "u alone", [](Graph&, Variable u, Variable, Variable) { return u; },
+        "The loss is a parameter itself here: no operation uses it, and backward calls for none.");
 }
 
 }  // namespace
