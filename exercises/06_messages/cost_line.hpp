@@ -16,7 +16,7 @@ namespace ddp {
 CostModel nearest_line(std::span<const MessageTime> times);
 
 // Task share. Returns the smallest number of bytes for which bytes / seconds reaches `share` of the
-// bandwidth 1 / beta. `share` is at least 0, and less than 1.
+// bandwidth 1 / beta. `share` is at least 0, and less than 1; alpha and beta are more than 0.
 std::size_t bytes_for_share(const CostModel& message, double share);
 
 }  // namespace ddp
