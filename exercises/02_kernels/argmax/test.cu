@@ -239,13 +239,13 @@ void check_many_blocks() {
         " There are more blocks than a block may have threads: in the second pass each thread "
         "reads several.");
     ask(5'003, 1, 1000, " There is only one block.");
+    check_shares(20'011, 7, 96);
+    check_work(20'011, 7, 100);
+    check_work(40, 3, 64);  // as few as a block alone could look at
     ask({{with_largest_at(70'000, 69'999),
           "There are so many values and blocks that n * b is too large for an int, signed or not: "
           "where does the part of block b begin?"}},
         70'000, 1, "");
-    check_shares(20'011, 7, 96);
-    check_work(20'011, 7, 100);
-    check_work(40, 3, 64);  // as few as a block alone could look at
 }
 
 }  // namespace
