@@ -208,13 +208,16 @@ void check_in_order() {
                             "Gradient " + std::to_string(gradient) + " comes a second time",
                             [&] { counter->fire(gradient); });
         for (const int gradient : all_of(bucket_of)) {
-            begin_step(witness, *counter);
-            fire(witness, *counter, gradient);
+            witness.see_step(begin_step(witness, *counter), {});
+            witness.see_fire(fire(witness, *counter, gradient), gradient, true);
             require_refused(witness,
                             "A step begins, and gradient " + std::to_string(gradient) +
                                 " comes twice before any other: its bucket may wait for others, "
                                 "but not for this one",
                             [&] { counter->fire(gradient); });
+            for (const int other : in_random_order(all_of(bucket_of), 7))
+                if (other != gradient)
+                    witness.see_fire(fire(witness, *counter, other), other, true);
         }
     }
 }

@@ -239,7 +239,7 @@ void check_best() {
     check({1, 2, 10}, 1e7, 2, "There are two intervals to choose from.");
     check({1, 2, 10}, 1e7, 1, "There is one interval to choose from.");
     check({20, 1, 10}, 100, 50, "A step takes longer than the interval should be.");
-    check({1, 2, 10}, 50, 100'000,
+    check({1, 2, 10}, 50, 1'000'000,
           "With most of these intervals a training never gets on: exp() is infinite, and of two "
           "infinite times none is smaller. Who searches by halves must go down from there.");
     for (const double between : {50.0, 700.0, 9000.0})

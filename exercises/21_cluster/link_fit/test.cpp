@@ -57,19 +57,23 @@ std::string cause_of(std::vector<MessageTime> times, const CostModel& line) {
 // Sizes from 1 KiB to 4 MiB, and not in their order.
 void check_robust_of(const std::string& what, const Disturb& disturb, double alpha_tolerance,
                      double beta_tolerance, const std::string& hint, std::size_t sizes = 12) {
-    std::vector<MessageTime> times;
-    for (std::size_t k = 0; k < sizes; k++) {
-        const std::size_t i = k * 7 % sizes;
-        const auto bytes = static_cast<std::size_t>(
-            1024 * std::pow(2.0, 12.0 / static_cast<double>(sizes - 1) * static_cast<double>(i)));
-        times.push_back({bytes, true_link.seconds(bytes) * (1 + disturb(i))});
+    for (const bool is_sorted : {false, true}) {
+        std::vector<MessageTime> times;
+        for (std::size_t k = 0; k < sizes; k++) {
+            const std::size_t i = is_sorted ? sizes - 1 - k : k * 7 % sizes;
+            const auto bytes = static_cast<std::size_t>(
+                1024 *
+                std::pow(2.0, 12.0 / static_cast<double>(sizes - 1) * static_cast<double>(i)));
+            times.push_back({bytes, true_link.seconds(bytes) * (1 + disturb(i))});
+        }
+        const CostModel yours = robust_line(times);
+        const std::string order = is_sorted ? ", the longest message first. " : ", in no order. ";
+        if (!is_near(yours, true_link, alpha_tolerance, beta_tolerance))
+            throw Wrong(std::to_string(sizes) + " times, from 1 KiB to 4 MiB" + order + what +
+                        " You say " + text_of(yours) + "; the times were made with " +
+                        text_of(true_link) + ".\n" + cause_of(times, yours) + hint);
+        held();
     }
-    const CostModel yours = robust_line(times);
-    if (!is_near(yours, true_link, alpha_tolerance, beta_tolerance))
-        throw Wrong(std::to_string(sizes) + " times, from 1 KiB to 4 MiB. " + what + " You say " +
-                    text_of(yours) + "; the times were made with " + text_of(true_link) + ".\n" +
-                    cause_of(times, yours) + hint);
-    held();
 }
 
 double noise(std::size_t i) {
