@@ -78,6 +78,10 @@ void check_states() {
                 "The last batch is a whole one, and nothing is left out: this is the end, too.");
     check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
     check_state({9, 0, 94}, 103, {2, 3, 1}, {9, 0, 100}, "One more for each rank is left.");
+    check_state(
+        {9, 0, 8}, 13, {3, 1, 1}, {9, 1, 0},
+        "Five are left, one for each of the three ranks. Other ranks took the eight: 13 / 3 "
+        "- 8 / 3, both rounded down, would be two.");
     check_state({9, 0, 100}, 103, {4, 3, 0}, {9, 1, 0},
                 "Three are left, and four ranks go on: the epoch is over without a step.");
 }

@@ -304,6 +304,8 @@ void check_smallest_cap() {
         check_cap({6, 2, 7, 18, 2, 10}, most,
                   "These gradients have two bytes an element or one, so a limit may be any number "
                   "of bytes.");
+    check_cap({1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 3,
+              "Ten bytes in three buckets are 3.33 for each, and a bucket has whole bytes.");
     trying(
         "Three gradients of 300,000,000,000 bytes, at most 1 bucket. To try one limit after the "
         "other takes hours: halve the range in which the right one is.");

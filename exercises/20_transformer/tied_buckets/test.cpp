@@ -301,6 +301,10 @@ void check_tying() {
                {{"two", {"s", "t"}}, {"linear", {"w"}}}, {{"s", 900}, {"t", 900}, {"w", 300}},
                {"s", "t"}, 300, {1, 900, 300},
                "Tied, an operation may use the table twice; the gradient is one nevertheless.");
+    check_tied(
+        "The tables s and t are the first and the last input of one operation, x is between: ",
+        {{"three", {"s", "x", "t"}}}, {{"s", 40}, {"x", 100}, {"t", 40}}, {"s", "t"}, 40,
+        {1, 100, 40}, "The one table that is left is the first input.");
     const Forward forward = run_of(false, 2000).forward;
     const std::vector<ReadyGradient> untied = run_of(false, 2000).sizes;
     for (const std::size_t cap : {std::size_t{0}, std::size_t{1000}, std::size_t{2000}})

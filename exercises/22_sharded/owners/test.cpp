@@ -244,10 +244,10 @@ void check_row_part() {
                 }
                 held();
             }
-    if (const Elements found = row_part(10'000'000'000, 3, 2, 1),
-        right{15'000'000'000, 30'000'000'000};
+    if (const Elements found = row_part(10'000'000'001, 3, 2, 1),
+        right{15'000'000'003, 30'000'000'003};
         found != right)
-        throw Wrong("10000000000 rows of 3, 2 ranks: you say that rank 1 gets " + text_of(found) +
+        throw Wrong("10000000001 rows of 3, 2 ranks: you say that rank 1 gets " + text_of(found) +
                     "; right is " + text_of(right) + ".\n" + is_large);
     held();
 }
