@@ -148,8 +148,8 @@ void check_search() {
                   "GraphNode::parameter says so. Node 1 is an operation without inputs, node 3 has "
                   "three, and parameter 3 does not occur: this rank has not used it in forward.");
     require_one_visit();
-    require_one_pass();
     check_reached(layers(1000), {1001}, {false, true}, "A thousand layers, two paths into each.");
+    require_one_pass();
     std::uint64_t random = 1;
     const auto below = [&](std::size_t n) {
         random = random * 6364136223846793005u + 1442695040888963407u;
