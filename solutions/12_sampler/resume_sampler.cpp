@@ -12,7 +12,7 @@ EpochState state_after(const EpochState& begin, int samples, int world_size, int
     // stub: state
     //: How many samples does one rank have left? How many of these does it take?
     const int left = (samples - begin.taken) / world_size;  // of each rank
-    const int done = std::min(left, steps * batch);
+    const auto done = static_cast<int>(std::min<std::int64_t>(left, std::int64_t{steps} * batch));
     if (done == left)
         return {begin.seed, begin.epoch + 1, 0};
     return {begin.seed, begin.epoch, begin.taken + done * world_size};

@@ -212,12 +212,21 @@ void check_both() {
     tape.clear();
     a->clear_gradient();
     b->clear_gradient();
-    tape.backward(weighted_sum(divide(tape.parameter(a), tape.parameter(b)), weights));
+    const Variable quotient = divide(tape.parameter(a), tape.parameter(b));
+    tape.backward(weighted_sum(quotient, weights));
     const std::string chain =
         "The gradient of the output is not 1 here: the chain rule multiplies "
         "by it.";
     compare_gradient(a, {0.5, -0.5, 1.5, 1, -1}, chain);
     compare_gradient(b, {-1.5, 0.625, 5.25, 0, -0.125}, chain);
+    compare("The quotient after backward", quotient.value(), {3, 1.25, -3.5, 0, -0.125},
+            "Backward leaves everything on the tape as it is: others read it, too.");
+    tape.backward(weighted_sum(quotient, ones));
+    const std::string again =
+        "This is the second pass on one record, and its gradients are added to those of the first: "
+        "what forward has kept must still be there.";
+    compare_gradient(a, {1, -0.25, 2, 1.2, -1.125}, again);
+    compare_gradient(b, {-3, 0.3125, 7, 0, -0.140625}, again);
 }
 
 void check_added() {

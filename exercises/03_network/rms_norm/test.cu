@@ -248,8 +248,16 @@ void check_forward() {
 
 void check_slopes_of_x(Case one, const std::string& hint) {
     Layer layer(one);
-    layer.backward(layer.forward(), one.dy);
-    compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x), hint);
+    const Variable y = layer.forward();
+    layer.backward(y, one.dy);
+    std::vector<double> right = slopes(one, one.x);
+    compare(one, "the gradient of x", gradient_of(*layer.x), right, hint);
+    layer.backward(y, one.dy);
+    for (double& slope : right)
+        slope *= 2;
+    compare(one, "the gradient of x", gradient_of(*layer.x), right,
+            "This is the second pass on one record, and its gradients are added to those of the "
+            "first: what forward has kept must still be there.");
 }
 
 // Forward of a second layer comes between forward and backward of the first one. `of_x`: it is

@@ -25,15 +25,16 @@ struct Part {
 std::string cause_of(const EpochState& found, const EpochState& begin, int samples,
                      const Part& part) {
     const int left = (samples - begin.taken) / part.world_size;
-    const int done = std::min(left, part.steps * part.batch);
-    const auto is = [&](int epoch, int taken) {
-        return found == EpochState{begin.seed, epoch, taken};
+    const std::int64_t wanted = std::int64_t{part.steps} * part.batch;
+    const auto done = static_cast<int>(std::min<std::int64_t>(left, wanted));
+    const auto is = [&](int epoch, std::int64_t taken) {
+        return found.seed == begin.seed && found.epoch == epoch && found.taken == taken;
     };
     if (found.seed != begin.seed)
         return "The seed is the sampler's, and stays: epochs differ by their number.\n";
     if (found.epoch > begin.epoch + 1)
         return "One epoch has ended: the next one begins, and not a later one.\n";
-    if (is(begin.epoch, begin.taken + part.steps * part.batch * part.world_size))
+    if (is(begin.epoch, begin.taken + wanted * part.world_size))
         return "A rank cannot take more than it has left: its last batch is smaller.\n";
     if (is(begin.epoch, begin.taken + done * part.world_size))
         return "No rank has a sample left: the next epoch begins.\n";
@@ -42,7 +43,7 @@ std::string cause_of(const EpochState& found, const EpochState& begin, int sampl
     if (is(begin.epoch + 1, begin.taken + done * part.world_size) ||
         is(begin.epoch + 1, begin.taken))
         return "At the beginning of the next epoch nothing is taken yet.\n";
-    if (is(begin.epoch, begin.taken + part.steps * part.batch))
+    if (is(begin.epoch, begin.taken + wanted))
         return "You count one rank's samples.\n";
     if (found.epoch == begin.epoch + 1 && done < left)
         return "Each rank still has samples: the epoch is not over, even if they do not fill a "
@@ -77,6 +78,10 @@ void check_states() {
     check_state({9, 3, 0}, 24, {2, 4, 3}, {9, 4, 0},
                 "The last batch is a whole one, and nothing is left out: this is the end, too.");
     check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
+    for (const int steps : {1, 2})
+        check_state({9, 3, 0}, 24, {2, 2'000'000'000, steps}, {9, 4, 0},
+                    "A batch may be larger than all that is left. Two of these have more samples "
+                    "than an int counts.");
     check_state({9, 0, 94}, 103, {2, 3, 1}, {9, 0, 100}, "One more for each rank is left.");
     check_state(
         {9, 0, 8}, 13, {3, 1, 1}, {9, 1, 0},
