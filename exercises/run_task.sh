@@ -56,6 +56,8 @@ explain() {  # PROGRAM TASK: adds to $words what the way in which the program ha
         136) words+=$'\n'"Your code has crashed: it divides an integer by zero." ;;
         *) if [[ $words == *"never freed"* ]]; then
             words=${words%$'\n'passed}$'\n'"All else is right. But memory that you allocate must be freed: a Buffer or a Tensor does it itself."
+        elif [[ $words == *"never destroyed"* ]]; then
+            words=${words%$'\n'passed}$'\n'"All else is right. But what CUDA has made for you must be destroyed, on every way out of your functions."
         else
             words+=$'\n'"Your code has ended the program (status $ended): it must return, or throw."
         fi ;;

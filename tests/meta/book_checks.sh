@@ -186,6 +186,8 @@ judged wrong "$crash$may_be after what it refers to is gone?" 'kill -SEGV $$'
 judged wrong $'cuda_on_cpu: here\n'"$crash" 'echo cuda_on_cpu: here; kill -SEGV $$'
 freed="All else is right. But memory that you allocate must be freed: a Buffer or a Tensor does it itself."
 judged wrong $'never freed: 4 bytes\n'"$freed" 'echo never freed: 4 bytes; echo passed; exit 1'
+destroyed="All else is right. But what CUDA has made for you must be destroyed, on every way out of your functions."
+judged wrong $'never destroyed: a graph\n'"$destroyed" 'echo never destroyed: a graph; echo passed; exit 1'
 only_with_several="It is wrong only with several threads, or in some orders of them. Does each thread write elements"
 only_with_several+=$' of its own, and is every element somebody\'s? Or is there a __syncthreads() missing?\nno'
 for order in reversed random shape; do
