@@ -41,7 +41,7 @@ class Capture {
     // Returns how many commands of other streams the end of the first one does not wait for.
     std::size_t count_unjoined() const {
         std::size_t count = 0;
-        for (std::size_t lane = 1; lane < streams.size(); lane++) {
+        for (std::size_t lane = 1; lane < reached.size(); lane++) {
             const auto of = [lane](const Reached& place) {
                 const auto found = place.find(lane);
                 return found == place.end() ? std::size_t{0} : found->second;
@@ -54,7 +54,7 @@ class Capture {
     const cudaStreamCaptureMode mode;
     const std::thread::id thread = std::this_thread::get_id();
     std::shared_ptr<Graph> graph = std::make_shared<Graph>();
-    std::vector<std::shared_ptr<Stream>> streams;  // by lane
+    std::vector<std::shared_ptr<Stream>> streams;  // by lane, until the end
     std::vector<Reached> reached;                  // by the end of each lane
     std::string failure;                           // what has made it useless; empty if nothing has
 };
@@ -91,6 +91,7 @@ struct Captures {
     void close(const std::shared_ptr<Capture>& capture) {
         std::erase(open, capture);
         open_captures--;
+        capture->streams.clear();  // an event may keep the capture for long
     }
 };
 Captures& captures() {
