@@ -223,8 +223,8 @@ void check_both() {
             "Backward leaves everything on the tape as it is: others read it, too.");
     tape.backward(weighted_sum(quotient, ones));
     const std::string again =
-        "This is the second pass on one record, and its gradients are added to those of the first: "
-        "what forward has kept must still be there.";
+        "This is the second pass on one record: what does GradientTarget say about what is there "
+        "already? And what forward has kept must still be there.";
     compare_gradient(a, {1, -0.25, 2, 1.2, -1.125}, again);
     compare_gradient(b, {-3, 0.3125, 7, 0, -0.140625}, again);
 }

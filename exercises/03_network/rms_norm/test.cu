@@ -256,8 +256,8 @@ void check_slopes_of_x(Case one, const std::string& hint) {
     for (double& slope : right)
         slope *= 2;
     compare(one, "the gradient of x", gradient_of(*layer.x), right,
-            "This is the second pass on one record, and its gradients are added to those of the "
-            "first: what forward has kept must still be there.");
+            "This is the second pass on one record: what does GradientTarget say about what is "
+            "there already? And what forward has kept must still be there.");
 }
 
 // Forward of a second layer comes between forward and backward of the first one. `of_x`: it is
