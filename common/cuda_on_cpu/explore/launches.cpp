@@ -7,12 +7,17 @@
 #include <utility>
 
 #include "execution.hpp"
+#include "protection.hpp"
 #include "runtime.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 constexpr std::align_val_t launch_alignment{64};
+
+// The host plays the kernels here, and sets and looks at their memory between two explorations: it
+// may touch device memory from the beginning to the end, and so may the threads that it starts.
+[[maybe_unused]] const DeviceAccess access_of_the_program;
 
 struct Launches {
     std::mutex mutex;
