@@ -116,8 +116,9 @@ TEST_CASE("a thread that has one core with those that it waits for sleeps at onc
     const double host_sleeps = host_us_of_a_wait(), stream_sleeps = stream_us_without_work();
     CAPTURE(host_looks, host_sleeps, stream_looks, stream_sleeps);
     REQUIRE(host_looks < 1000);
-    REQUIRE(host_sleeps < host_looks / 2);
-    REQUIRE(stream_sleeps < stream_looks / 2);
+    // Who looks again and again first takes as long on one core as on several.
+    REQUIRE(host_sleeps < 0.75 * host_looks);
+    REQUIRE(stream_sleeps < 0.75 * stream_looks);
 }
 
 }  // namespace
