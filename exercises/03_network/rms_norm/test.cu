@@ -377,6 +377,11 @@ void check_gain_gradient() {
     other.backward(other.forward(), one.dy);
     compare(one, "the gradient of gain", gradient_of(*other.gain), slopes(one, one.gain),
             "x is frozen here, and gain is not.");
+    Layer twice(one);  // what backward computes first is what forward recorded last
+    const Variable y = twice.forward();
+    twice.backward(add(y, twice.tape.parameter(twice.x)), one.dy);
+    compare(one, "the gradient of gain", gradient_of(*twice.gain), slopes(one, one.gain),
+            "x is used twice here, and gain once: each target says for itself what is there.");
     check_who_works_in_backward("the gradient of gain", false);
     check_shares_of_x("the gradient of gain", false, false);
 }

@@ -167,6 +167,13 @@ void check_standstill() {
     check_share<__half>("half", 10, 10'000, still);
     check_share<__half>("half", 10, 1'500, exact);
     check_share<float>("float", 23, 20'000'000, still);
+    const std::size_t too_many_to_try = 5'000'000'000;
+    const double predicted = share_that_arrives(23, too_many_to_try);
+    if (const double right = 16'777'216 / 5e9; !(std::abs(predicted - right) <= 1e-6 * right))
+        throw Wrong(text("A float's sum stands still at 16777216. %.0f times 1: you predict that "
+                         "%.6f of the sum arrives, and right is %.6f.\n",
+                         5e9, predicted, right) +
+                    "So many do not fit into 32 bits: is there an int in your code?");
 }
 
 // ---- Task two_parts
