@@ -28,7 +28,8 @@ struct Planned {
 //
 //  - A block is computed while it is gathered. Two blocks are gathered at a time, at most.
 //  - The next block is gathered while one is computed: its gather is enqueued before that.
-//  - A block is gathered no more often than this needs: the last one stays for backward.
+//  - A block is gathered once for its forward and once for its backward. Only the last one stays in
+//    between, and is gathered once.
 //  - Behind its backward, and before the next one, a block's gradients are reduce-scattered.
 //  - After the step no block is gathered.
 std::vector<Planned> step_plan(int blocks);

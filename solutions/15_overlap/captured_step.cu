@@ -52,7 +52,7 @@ CapturedStep::CapturedStep(Stream& stream, const std::function<void()>& enqueue)
 
 CapturedStep::~CapturedStep() {
     // stub
-    //: What was made and is still there?
+    //: Destroy what was made and is still there.
     cudaGraphExecDestroy(executable_);
     // end stub
 }

@@ -117,8 +117,8 @@ void check_calls(int ranks, int distance) {
         ArenaBuffer<float> data = peers.allocate<float>(count),
                            received = peers.allocate<float>(count);
         data.copy_from(std::vector<float>(count, untouched));
-        // What is to be sent comes late, and is overwritten as soon as the call is over. What is
-        // received is overwritten until the call begins.
+        // The numbers to be sent come late, and are overwritten as soon as the call is over. Those
+        // that are received are overwritten until the call begins.
         std::vector<float> mine(count);
         for (std::size_t i = 0; i < count; i++)
             mine[i] = element(rank.rank(), i);

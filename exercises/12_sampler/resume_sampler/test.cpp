@@ -236,6 +236,10 @@ void check_rest() {
         epoch.go_on(2, 103);
         epoch.require_that_few_are_missed(2);
     }
+    Epoch few(11, 2);
+    few.go_on(1, 8);
+    few.go_on(3, 11);  // of the three that are left each gets one, though 9 of 11 divide by three
+    few.require_that_few_are_missed(3);
     Epoch grown(50, 1);
     grown.go_on(1, 9);
     grown.go_on(7, 50);

@@ -243,6 +243,9 @@ void check_outer_step() {
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 6.1875f, 0.25}, {6, 5.53125f, 1}},
                    "The learning rate has changed since the last meeting: it is the whole step "
                    "that is multiplied by it, and nothing that is kept.");
+    check_meetings({0, 0.5}, 8, {{6, 8}, {6, 6.25f, 0.5}},
+                   "The learning rate is 0 at the first meeting, so nothing moves. But the "
+                   "velocity gets its gradient.");
 }
 
 }  // namespace

@@ -194,6 +194,9 @@ void check_exposed() {
     check_prediction(7, 16'000, 0.05, 3, "The last bucket has one gradient only.");
     check_prediction(7, 4'000, 0.2, 3,
                      "The last bucket has one gradient only, and the link waits for it.");
+    check_prediction(7, 16'000, 0.21, 3,
+                     "The link keeps up with full buckets. But the last one has one gradient only, "
+                     "and waits for the all-reduce before it.");
     check_prediction(4, 40'000, 0.02, 3,
                      "Three gradients are in the first bucket, and one is left for the second.");
     check_prediction(7, 16'000, 0.02, 6,

@@ -15,7 +15,7 @@ CapturedStep::CapturedStep(Stream& stream, const std::function<void()>& enqueue)
 }
 
 CapturedStep::~CapturedStep() {
-    // What was made and is still there?
+    // Destroy what was made and is still there.
 }
 
 void CapturedStep::launch(Stream& stream) {

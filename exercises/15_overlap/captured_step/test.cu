@@ -162,7 +162,7 @@ void check_end_of_life() {
                   "What is under way comes to its end.");
 }
 
-// What a step throws that has a mistake of its own.
+// The exception of a step that has a mistake of its own.
 struct StepFailed : std::runtime_error {
     StepFailed() : std::runtime_error("the step has thrown this") {}
 };
@@ -436,7 +436,7 @@ void check_batches(const Sizes& sizes, const std::string& hint) {
     trying(sizes.text() + ". enqueue_next_batch() is called without a capture. " + hint);
     for (int step = 0; step < 2 * sizes.batches() + 1; step++) {
         const int batch = step % sizes.batches();
-        // What the slot had before shows if a row is not replaced.
+        // A row that is not replaced shows by what the slot had before.
         batches.slot_inputs.copy_from(std::vector<float>(batches.slot_inputs.size(), unused_row));
         batches.slot_targets.copy_from(std::vector<float>(batches.slot_targets.size(), unused_row));
         batches.enqueue();
@@ -649,7 +649,7 @@ class WatchedStep {
         begun_.copy_from(std::vector<int>(parts(), 0));
         has_seen_.copy_from(std::vector<int>(parts(), 0));
     }
-    // How often each part has run, and whether it has seen the one that it looked for.
+    // Returns how often each part has run, and whether it has seen the one that it looked for.
     std::vector<int> runs() const { return begun_.to_host_now(); }
     std::vector<int> has_seen() const { return has_seen_.to_host_now(); }
     int other_of(std::size_t part) const { return other_[part]; }

@@ -163,7 +163,8 @@ Launch allowed(const Witness& witness, const std::string& when, const Call& call
     } catch (const std::logic_error& error) {
         witness.fail(when, "your code throws std::logic_error (\"" + std::string(error.what()) +
                                "\"), but this is right here. Does begin_step() begin all counting "
-                               "anew? What was counted in an earlier step is no longer true.");
+                               "anew? What was counted in an earlier step is no longer true. And "
+                               "a hook that was refused counts nothing.");
     }
 }
 Launch begin_step(const Witness& witness, ReadyCounter& counter) {
@@ -338,6 +339,10 @@ void check_static_graph() {
                             "A later step begins, and gradient " + std::to_string(gradient) +
                                 " comes once more than in the first step, before any other",
                             [&] { counter->fire(gradient); });
+            for (const int other : graph.all_fires())
+                if (other != gradient)
+                    fire(witness, *counter, other);
+            end_backward(witness, *counter);
         }
         counter->begin_step();
         for (const int gradient : graph.all_fires())

@@ -286,6 +286,11 @@ void check_settle() {
                   {{1, 4, none, 4}, {1, 6, none, 4}},
                   "Four parameters, and of each it is asked anew whether any rank has used it: "
                   "nobody has used parameters 1 and 2.");
+    Gradients of_many;
+    for (int rank = 0; rank < 256; rank++)
+        of_many.push_back({{static_cast<double>(rank)}});
+    check_settled(of_many, std::vector<std::vector<bool>>(256, {true}), Gradients(256, {{127.5}}),
+                  "All of 256 ranks have used it. Is the map a sum of bytes?");
     check_settled({{0}, {none}}, {{true}, {false}}, {{0}, {0}},
                   "Rank 0 has used it, and its gradient happens to be zero: used is used.");
 }

@@ -323,6 +323,10 @@ void check_without() {
     check_without_the_middle();
     check_without_all_of_them();
     check_without_all_but_two();
+    const Statistics rest = without({4, 2.5e-6, 5e-12}, {2, 1.5e-6, 0.5e-12});
+    if (!(std::abs(rest.m2 - 0.5e-12) <= 1e-18))
+        throw Wrong("1e-6, 2e-6, 3e-6 and 4e-6, without the first two: you say " + text_of(rest) +
+                    "; right is an m2 of 5e-13. Values may be small: no m2 is small by itself.");
     require_near(without({2e12, 2, 2e12}, {1e12, 3, 0}), {1e12, 1, 0},
                  "1e12 ones and 1e12 threes, without the threes",
                  "A count is a double, and may be more than an int holds.");

@@ -200,7 +200,7 @@ std::string cause_among(const WrongFormula (&formulas)[n], double yours, const P
 }
 
 void check_gradients(Kind kind, const std::vector<int>& counts, const std::string& hint,
-                     bool has_zero = false) {
+                     bool has_zero = false, double w = weight) {
     const ByRank x = made(counts, 1.7);
     ByRank dy = made(counts, 2.9);
     if (has_zero)
@@ -210,7 +210,7 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
         static_cast<int>(counts.size()), kind == Kind::batch_norm ? 3 : 2,
         [&](int rank, const SumOverRanks& sum_over_ranks) {
             const auto r = static_cast<std::size_t>(rank);
-            const Normalised forward{x[r], dy[r], moments.mean, moments.inverse_std, weight};
+            const Normalised forward{x[r], dy[r], moments.mean, moments.inverse_std, w};
             return kind == Kind::batch_norm ? batch_norm_backward(forward, sum_over_ranks)
                                             : rms_norm_backward(forward, sum_over_ranks);
         });
@@ -223,7 +223,7 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
                      dy[r][i],
                      sums_of(x, dy, moments),
                      sums_of(x, dy, moments, static_cast<int>(r)),
-                     weight * moments.inverse_std,
+                     w * moments.inverse_std,
                      x[r][i]};
     };
     const auto cause = [&](std::size_t r, std::size_t i, double yours) {
@@ -243,8 +243,7 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
             more[r][i] += h;
             less[r][i] -= h;
             const double right =
-                (loss_of(kind, more, dy, weight, bias) - loss_of(kind, less, dy, weight, bias)) /
-                (2 * h);
+                (loss_of(kind, more, dy, w, bias) - loss_of(kind, less, dy, w, bias)) / (2 * h);
             require_near(all[r].x[i], right,
                          about + "the gradient of x number " + std::to_string(i) + " of rank " +
                              std::to_string(r),
@@ -259,11 +258,11 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
         const std::string own =
             "Gradients of parameters stay the rank's own: DDP joins them, and would count them "
             "once for each rank.";
-        require_near(all[r].weight,
-                     (loss_of(kind, x, dy, weight + h, bias, rank) -
-                      loss_of(kind, x, dy, weight - h, bias, rank)) /
-                         (2 * h),
-                     about + "the gradient of weight on rank " + std::to_string(r), own);
+        require_near(
+            all[r].weight,
+            (loss_of(kind, x, dy, w + h, bias, rank) - loss_of(kind, x, dy, w - h, bias, rank)) /
+                (2 * h),
+            about + "the gradient of weight on rank " + std::to_string(r), w == 0 ? hint : own);
         const double bias_gradient =
             kind == Kind::batch_norm ? std::accumulate(dy[r].begin(), dy[r].end(), 0.0) : 0;
         require_near(all[r].bias, bias_gradient,
@@ -273,6 +272,9 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
                                                 "nothing whose gradient it could be.");
     }
 }
+
+const std::string weight_is_0 =
+    "The weight is 0 here, and the gradients of weight and bias are not: they need no division.";
 
 void check_batch_norm() {
     check_gradients(Kind::batch_norm, {6},
@@ -288,6 +290,7 @@ void check_batch_norm() {
                     "The first dy of rank 0 is 0 here, and its x moves mean and variance as any "
                     "other.",
                     true);
+    check_gradients(Kind::batch_norm, {3, 4}, weight_is_0, false, 0);
 }
 
 void check_rms_norm() {
@@ -301,6 +304,7 @@ void check_rms_norm() {
     check_gradients(Kind::rms_norm, {3, 4},
                     "The first dy of rank 0 is 0 here, and its x moves the rms as any other.",
                     true);
+    check_gradients(Kind::rms_norm, {3, 4}, weight_is_0, false, 0);
 }
 
 // Returns what wrong scales tell, or "".

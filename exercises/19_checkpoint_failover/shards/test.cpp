@@ -313,6 +313,11 @@ void check_forget_shards() {
                           std::to_string(call + 1) + ".");
     }
     check_forgets(folder.after_kill(), once, "Steps 1, 2 and 3 were saved.");
+    CrashingFolder alike({}, never);
+    for (const int step : {1, 11})
+        save_shards(alike, step, shards_of(step, 2));
+    check_forgets(alike.after_kill(), once,
+                  "Steps 1 and 11 were saved. Names are compared as a whole.");
     // Files of the last step itself, and of somebody else: nobody needs them.
     for (int call = 0;; call++) {
         CrashingFolder killed({}, call);

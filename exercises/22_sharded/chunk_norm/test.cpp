@@ -67,7 +67,7 @@ Squares squares_of(const ByRank& all) {
 bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-6 * (1 + std::abs(right));
 }
-// As near as sums of doubles are, in any order. No sum in floats is.
+// Accepts sums of doubles in any order. No sum in floats is so near.
 bool is_right(double yours, double right) {
     return std::abs(yours - right) <= 1e-12 * right;
 }
@@ -132,6 +132,7 @@ void check_clip() {
                                          {1e-4, 1.005e-4},
                                          {0.0, 1.0},
                                          {4.0, 0.0},
+                                         {1e39, 1e38},
                                          {INFINITY, 1.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
@@ -148,6 +149,7 @@ void check_clip() {
                 (std::isinf(norm)
                      ? "A number divided by infinity is 0, and so are finite gradients "
                        "then: that is what PyTorch makes of them."
+                 : norm > 1e38   ? "A norm is a double, and may be more than a float holds."
                  : max_norm == 0 ? "With a largest norm of 0 all gradients are multiplied by 0."
                  : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
                  : yours == 1 && norm <= max_norm

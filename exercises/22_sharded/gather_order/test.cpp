@@ -48,7 +48,7 @@ class Step {
             fail("There are " + std::to_string(gathers_) + " gathers, and " +
                  std::to_string(2 * blocks_ - 1) +
                  " are enough: the block in which forward ends is the one in which backward "
-                 "begins.");
+                 "begins. It is the only one that stays; each other one is gathered twice.");
     }
 
   private:
@@ -221,6 +221,11 @@ void check_first_difference() {
          Difference{1, {1, 2}},
          "Rank 0 has not come to the second call, which ranks 1 and 2 have made: theirs is not "
          "that of rank 0."},
+        {{same, {gather(0), reduce(0)}, {gather(0)}},
+         Difference{1, {1, 2}},
+         "At the second call rank 1 makes another one than rank 0, and rank 2 none: that is "
+         "another "
+         "one as well."},
         {{{}, {}, {gather(0)}}, Difference{0, {2}}, "A rank may have made no call at all."}};
     for (const Case& each : cases) {
         std::string what;
