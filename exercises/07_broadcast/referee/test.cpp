@@ -111,6 +111,9 @@ void write_behind_on_root(Peers& peers, float* data, std::size_t count, int root
     if (peers.rank().rank() == root)
         spoil(data + count, stream);
 }
+void send_one_more(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count + 1, root, stream);
+}
 // Does nothing when the same array comes again, as if its flags were still raised. Each rank has
 // its own.
 Candidate once_per_array() {
@@ -196,6 +199,9 @@ std::vector<Fault> faults_of_size() {
          "change."},
         {"writes one element behind the end of the root's array", write_behind_on_root,
          "Does the root look behind the end of its array, too?"},
+        {"sends one element more than it is told to", send_one_more,
+         "What the root has behind the end arrives there. Has every rank numbers of its own there, "
+         "too?"},
         {"overwrites the first element if it is told to send none", write_if_none,
          "A count of 0 is a count, too: no element of the array may change."},
         {"works for each array once: when it gets the same array again, it does nothing",
