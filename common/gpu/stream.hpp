@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "common/gpu/check.hpp"
+#include "common/gpu/launch.hpp"
 
 namespace ddp {
 
 class Event;
 
 // Returns `status`, the answer of cudaStreamQuery or cudaEventQuery. "Not ready" is no failure, but
-// stays behind as the thread's last error, which a later check would report: it is cleared.
+// may stay behind as the thread's last error, which a later check would report: it is cleared.
 inline cudaError_t forget_not_ready(cudaError_t status) {
     if (status == cudaErrorNotReady)
         cudaGetLastError();
@@ -36,6 +37,8 @@ class Stream {
         DDP_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
                                                priority == Priority::highest ? greatest : least));
         streams_alive++;
+        if (loads_kernels())
+            carry_out_a_first_command();
     }
     Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
     Stream& operator=(Stream&& other) noexcept {
@@ -60,6 +63,12 @@ class Stream {
     inline void wait(const Event& event, Where where = Where::current());
 
   private:
+    // A kernel on a stream that has carried out nothing yet may stand behind what another new
+    // stream has to do after a kernel that waits for it. So it was on an H100 (driver 580) in every
+    // other round of four ranks with new streams, and in none if each stream had done something
+    // before.
+    inline void carry_out_a_first_command();
+
     cudaStream_t stream_ = nullptr;
 };
 
@@ -98,6 +107,12 @@ class Event {
   private:
     cudaEvent_t event_ = nullptr;
 };
+
+void Stream::carry_out_a_first_command() {
+    Event first;
+    first.record(*this);
+    synchronize();
+}
 
 void Stream::wait(const Event& event, Where where) {
     check(cudaStreamWaitEvent(stream_, event, 0), "cudaStreamWaitEvent", where);

@@ -6,6 +6,7 @@
 //     clock           In which steps does a kernel's clock go?
 //     last_error      Does "not ready" stay behind as the last error?
 //     side_by_side    Do kernels of several streams run at the same time?
+//     new_streams     ... also if nothing was enqueued on these streams before?
 //     beside_product  ... also while products fill the GPU?
 //     calls           Which calls wait for a kernel that waits?
 //     full_queue      Does a full launch queue keep out other threads?
@@ -23,6 +24,7 @@
 // may answer.
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdarg>
 #include <cstdint>
@@ -318,6 +320,51 @@ void side_by_side() {
                         is_cooperative ? "cooperative" : "plain", ranks, blocks),
                    missed == 0 ? "ok (" + milliseconds(seconds_since(begin)) + ")"
                                : text("NOT AT THE SAME TIME: %u blocks waited in vain", missed));
+        }
+}
+
+// Lets `ranks` threads make a stream each, and launch a kernel that meets those of the others, with
+// an event behind it, which is what another stream's kernel may then stand behind. Returns in which
+// round that came out: 0 if in none.
+int round_that_fails(int ranks, int rounds, bool does_something_before) {
+    for (int round = 1; round <= rounds; round++) {
+        Buffer<Flag> flags(std::vector<Flag>{0, 0});
+        std::barrier<> all_are_ready(ranks);
+        std::vector<std::jthread> threads;
+        for (int rank = 0; rank < ranks; rank++)
+            threads.push_back(start_rank([&] {
+                cudaStream_t stream = nullptr;
+                Event behind;
+                DDP_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+                if (does_something_before) {
+                    DDP_CHECK(cudaEventRecord(behind, stream));
+                    DDP_CHECK(cudaStreamSynchronize(stream));
+                }
+                all_are_ready.arrive_and_wait();
+                launch_cooperative(stream, {1, 1}, meet, flags.data(), static_cast<Flag>(ranks),
+                                   flags.data() + 1);
+                DDP_CHECK(cudaEventRecord(behind, stream));
+                DDP_CHECK(cudaStreamSynchronize(stream));
+                DDP_CHECK(cudaStreamDestroy(stream));
+            }));
+        threads.clear();
+        if (flags.to_host_now()[1] != 0)
+            return round;
+    }
+    return 0;
+}
+
+void new_streams() {
+    constexpr int rounds = kernels_run_on_cpu ? 3 : 40;
+    for (bool does_something_before : {false, true})
+        for (int ranks : {2, 4, 8}) {
+            const int failed = round_that_fails(ranks, rounds, does_something_before);
+            answer("new_streams",
+                   text("%d ranks, %s", ranks,
+                        does_something_before ? "each stream has carried out an event"
+                                              : "nothing was enqueued before"),
+                   failed == 0 ? text("ok in %d rounds", rounds)
+                               : text("NOT AT THE SAME TIME in round %d of %d", failed, rounds));
         }
 }
 
@@ -665,35 +712,67 @@ void bandwidth() {
     }
 }
 
+// Polls a flag, and every 64 polls another one, until one of them is raised.
+__global__ void poll(Flag* flag, Flag* seldom) {
+    const auto is_raised = [](Flag* which) {
+        return cuda::atomic_ref<Flag, cuda::thread_scope_system>(*which).load(
+                   cuda::memory_order_relaxed) != 0;
+    };
+    if (threadIdx.x == 0)
+        for (int polls = 1; !is_raised(flag); polls++) {
+            if (polls % 64 == 0 && is_raised(seldom))
+                break;
+            __nanosleep(20);
+        }
+    __syncthreads();
+}
+
+// Where blocks that wait find what they poll, and what they look at seldom.
+enum class Polled { device, device_and_host, host };
+
 // Returns the seconds of a product with `rows` rows beside `blocks` blocks that wait.
-double product_beside(Products& work, Gate& gate, int rows, unsigned int blocks) {
+double product_beside(Products& work, int rows, unsigned int blocks, Polled polled) {
     constexpr int products = 20, size = kernels_run_on_cpu ? 128 : 1024;
     const auto multiply = [&] { work.multiply(size, rows, size); };
+    PinnedBuffer<Flag> of_host(1);
+    Buffer<Flag> of_device(std::vector<Flag>{0});
+    Stream waiting, other;
     Event begin, end;
+    of_host[0] = 0;
     multiply();
     work.stream().synchronize();
     if (blocks > 0)
-        gate.close(blocks);
+        launch_cooperative(waiting, {blocks, block_threads}, poll,
+                           polled == Polled::host ? of_host.data() : of_device.data(),
+                           polled == Polled::device ? of_device.data() : of_host.data());
     pause_ms(5);
     begin.record(work.stream());
     for (int i = 0; i < products; i++)
         multiply();
     end.record(work.stream());
     end.synchronize();
-    gate.open();
-    gate.synchronize();
+    std::atomic_ref(of_host[0]).store(1);
+    launch(other, {1, 1}, raise, of_device.data());
+    other.synchronize();
+    waiting.synchronize();
     return end.seconds_since(begin) / products;
 }
 
 void polling() {
     Products work(kernels_run_on_cpu ? 128 : 4096);
-    Gate gate;
-    for (int rows : {64, kernels_run_on_cpu ? 128 : 4096})
-        for (unsigned int blocks : {0u, 1u, 16u, 48u, 112u})
-            if (blocks <= multiprocessors())
-                answer("polling",
-                       text("product of %d rows beside %u blocks that wait", rows, blocks),
-                       milliseconds(product_beside(work, gate, rows, blocks)));
+    for (int rows : {64, kernels_run_on_cpu ? 128 : 4096}) {
+        const auto say = [&](unsigned int blocks, const char* where, Polled polled) {
+            answer("polling", text("product of %d rows beside %u blocks%s", rows, blocks, where),
+                   milliseconds(product_beside(work, rows, blocks, polled)));
+        };
+        say(0, "", Polled::device);
+        for (unsigned int blocks : {1u, 16u, 64u, 112u})
+            if (blocks <= multiprocessors()) {
+                say(blocks, " that poll the device's memory", Polled::device);
+                say(blocks, " ... and seldom the host's", Polled::device_and_host);
+                say(blocks, " that poll the host's", Polled::host);
+            }
+    }
 }
 
 struct Part {
@@ -704,6 +783,7 @@ constexpr Part parts[] = {{"start", start},
                           {"clock", clock},
                           {"last_error", last_error},
                           {"side_by_side", side_by_side},
+                          {"new_streams", new_streams},
                           {"beside_product", beside_product},
                           {"calls", calls},
                           {"full_queue", full_queue},

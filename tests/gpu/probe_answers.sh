@@ -4,7 +4,7 @@
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/../meta/meta.sh"
 probe=$(realpath "$1")
-parts="start clock last_error side_by_side beside_product calls full_queue pageable copies streams bandwidth polling"
+parts="start clock last_error side_by_side new_streams beside_product calls full_queue pageable copies streams bandwidth polling"
 
 # says QUESTION ANSWER: there is such a line.
 says() { grep -qE "^[a-z_]* +$1 +$2" <<<"$output" || complain "no line says '$1 ... $2': $output"; }
@@ -16,6 +16,7 @@ lacks FAILED
 for part in $parts; do grep -q "^($part: " <<<"$output" || complain "the part $part was not asked"; done
 says "cudaStreamQuery leaves behind" "not ready: a query must clear it"
 says "cooperative launches of 16 ranks, . blocks each" "ok"
+says "4 ranks, nothing was enqueued before" "ok"
 says "2 kernels of . blocks, highest priority" "met after"
 says "first product of 1024 x 64 x 784" "ok"
 says "cudaFree" "WAITS FOR THE KERNEL"

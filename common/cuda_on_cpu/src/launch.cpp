@@ -77,6 +77,16 @@ cudaError_t check_loaded(const PreparedKernel& kernel) {
     return status;
 }
 
+// Refuses a kernel as the first command of a stream while another one may wait. On an H100 it stood
+// behind what another new stream had to do after its kernel that waited.
+cudaError_t check_stream_is_used(const PreparedKernel& kernel, const Stream& stream) {
+    if (!plays_loading() || is_default_stream(stream) || stream.last_ticket() > 0)
+        return cudaSuccess;
+    return check_no_kernel_waits(
+        KernelRun(kernel, settings()).name(), "the first command of its stream",
+        "let each stream carry out a command right after it is made, as ddp::Stream does");
+}
+
 // Refuses, in strict mode, a kernel whose arguments hold the address of another device's memory
 // that its own must not use, also within a structure. Addresses that it finds in memory are not
 // seen.
@@ -164,6 +174,8 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     const std::shared_ptr<Stream> stream = find_stream(handle, "a kernel launch");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t status = check_stream_is_used(kernel, *stream))
+        return status;
     if (const cudaError_t status = check_peers(kernel, bytes, stream->device))
         return status;
     if (const cudaError_t status = order_before(*stream, "a kernel launch"))

@@ -52,8 +52,9 @@ T sum_in_tree_order(std::span<const T> values) {
     if (values.size() == 1)
         return values[0];
     const std::size_t half = std::bit_ceil(values.size()) / 2;
-    return combine<ReduceOp::sum>(sum_in_tree_order(values.first(half)),
-                                  sum_in_tree_order(values.subspan(half)));
+    using Arithmetic = typename ArithmeticOf<T>::type;  // a kernel's combine() is none for the host
+    return static_cast<T>(static_cast<Arithmetic>(sum_in_tree_order(values.first(half))) +
+                          static_cast<Arithmetic>(sum_in_tree_order(values.subspan(half))));
 }
 
 // Returns values of very different sizes, whose sums are rounded.

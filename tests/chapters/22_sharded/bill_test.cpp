@@ -1,6 +1,8 @@
 // The bill beside what a step really takes: of the device, by its own count, and of the arena.
 #include "22_sharded/bill.hpp"
 
+#include <algorithm>
+
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
@@ -175,6 +177,14 @@ bool is_near(std::size_t measured, std::size_t bill) {
     return static_cast<double>(measured) == Approx(static_cast<double>(bill)).epsilon(0.05);
 }
 
+// Returns what the communicator has taken and nobody uses: a GPU gives memory in pages of 2 MiB.
+std::size_t unused_page(const Measured& measured) {
+    constexpr std::size_t page = kernels_run_on_cpu ? 1 : 2 << 20;
+    const std::size_t excess =
+        measured.communicator - std::min(measured.communicator, measured.bill.communicator);
+    return excess < page ? excess : 0;
+}
+
 void check_bill(const Measured& measured) {
     const Bill& bill = measured.bill;
     CAPTURE(measured.parameters, measured.gradients, measured.moments, measured.activations,
@@ -184,8 +194,8 @@ void check_bill(const Measured& measured) {
     CHECK(is_near(measured.gradients, bill.gradients + bill.buckets));
     CHECK(is_near(measured.moments, bill.moments));
     CHECK(is_near(measured.activations, bill.activations));
-    CHECK(is_near(measured.communicator, bill.communicator));
-    CHECK(is_near(measured.total(), bill.total()));
+    CHECK(is_near(measured.communicator - unused_page(measured), bill.communicator));
+    CHECK(is_near(measured.total() - unused_page(measured), bill.total()));
 }
 
 }  // namespace

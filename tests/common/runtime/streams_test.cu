@@ -112,9 +112,9 @@ TEST_CASE("the host goes on while a kernel runs") {
     REQUIRE(gate.was_passed());
 }
 
-// A GPU's runtime keeps it, so a program that checks its last error would see a failure that is
-// none.
-TEST_CASE("\"not ready\" stays as the last error, and no launch reports it as its own") {
+// A program that checks its last error would see a failure that is none. CUDA 13 keeps none there
+// on an H100; a CPU does.
+TEST_CASE("\"not ready\" may stay as the last error, and no launch reports it as its own") {
     LoadedKernels loaded;
     Gate gate;
     Stream stream, other;
@@ -134,8 +134,9 @@ TEST_CASE("\"not ready\" stays as the last error, and no launch reports it as it
         REQUIRE(ask(which) == cudaErrorNotReady);
         launch(other, {1, 1}, add_one, value.data());
         launch_cooperative(other, {1, 1}, add_one, value.data());
-        REQUIRE(cudaPeekAtLastError() == cudaErrorNotReady);
-        REQUIRE(cudaGetLastError() == cudaErrorNotReady);
+        const cudaError_t left = cudaPeekAtLastError();
+        REQUIRE((left == cudaErrorNotReady || (!kernels_run_on_cpu && left == cudaSuccess)));
+        REQUIRE(cudaGetLastError() == left);
         REQUIRE(cudaGetLastError() == cudaSuccess);
         REQUIRE(forget_not_ready(ask(which)) == cudaErrorNotReady);
         REQUIRE(cudaGetLastError() == cudaSuccess);

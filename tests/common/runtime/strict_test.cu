@@ -247,6 +247,39 @@ TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") 
     REQUIRE(number.to_host_now()[0] == 1);
 }
 
+TEST_CASE("a kernel is not the first command of a stream while another one may wait") {
+    Stream stream;
+    PinnedBuffer<int> flag(1);
+    flag[0] = 0;
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    const PlayedGpu gpu("EAGER");
+    cudaStream_t unused = nullptr;
+    DDP_CHECK(cudaStreamCreateWithFlags(&unused, cudaStreamNonBlocking));
+    Stream other;  // has carried out a command
+    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    const auto copy_on = [&](cudaStream_t to) {
+        launch(to, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+    };
+    copy_on(other);
+    try {
+        copy_on(unused);
+        FAIL("it was not refused");
+    } catch (const GpuError& error) {
+        const std::string said = error.what();
+        REQUIRE(said.find("(the first command of its stream) while the cooperative kernel") !=
+                std::string::npos);
+        REQUIRE(said.find("; let each stream carry out a command right after it is made") !=
+                std::string::npos);
+    }
+    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    stream.synchronize();
+    copy_on(unused);
+    DDP_CHECK(cudaStreamSynchronize(unused));
+    DDP_CHECK(cudaStreamDestroy(unused));
+    other.synchronize();
+    REQUIRE(numbers.to_host_now()[1] == 1);
+}
+
 TEST_CASE("some kernels that wait for others end late, and not all") {
     const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
     cuda_on_cpu::Settings changed = usual;
