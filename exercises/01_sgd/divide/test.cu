@@ -147,6 +147,22 @@ void check_many(bool forward) {
 
 // ---- Task forward
 
+// Checks a tape that does not record: there is no node of which a value could be read.
+void check_unrecorded() {
+    Device device;
+    Tape tape(device, Recording::off);
+    const std::string hint =
+        "The tape does not record here (Recording::off), and nodes() is empty: a Variable's "
+        "value() returns the value in any case.";
+    trying(hint);
+    const Variable quotient = divide(tape.constant(Tensor(device, {2}, std::vector<float>{6, 5})),
+                                     tape.parameter(parameter(device, "b", {2, 4})));
+    if (!tape.nodes().empty() || quotient.is_recorded())
+        throw Wrong("After a / b there is a node on the tape. " + hint);
+    compare("the quotient", quotient.value(), {3, 1.25}, hint);
+    trying("");
+}
+
 void check_forward() {
     Device device;
     Tape tape(device);
@@ -163,6 +179,7 @@ void check_forward() {
         throw Wrong(
             "After a / b the inputs hold other numbers than before. A copy of a Tensor is the same "
             "memory: the quotient needs memory of its own, Tensor quotient(device, shape).");
+    check_unrecorded();
     const Variable zeros = tape.constant(Tensor(device, {2}, std::vector<float>{0, 0}));
     const Variable by_zero =
         divide(tape.constant(Tensor(device, {2}, std::vector<float>{3, -3})), zeros);
