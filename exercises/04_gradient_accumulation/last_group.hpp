@@ -29,10 +29,10 @@ int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 
 // Task unknown_end. Trains for one epoch and returns the number of steps. `next` returns the
 // micro-batches one after the other, and std::nullopt when there are no more. Neither their number
-// nor their sizes, of 1 or more, are known in advance, and the data may go on for days: ask for the
-// micro-batches of a group when the group before it has had its step (for the first of them
-// earlier, if you like). There is a step after every `group` micro-batches, and one for the rest at
-// the end.
+// nor their sizes, of 1 or more, are known in advance, and those of a group may add up to more than
+// an int holds. The data may go on for days: ask for the micro-batches of a group when the group
+// before it has had its step (for the first of them earlier, if you like). There is a step after
+// every `group` micro-batches, and one for the rest at the end.
 //
 // When optimizer.step() is called, the gradients are those of the mean loss over all samples since
 // the previous step, each with the same weight. At the end they are absent. Only one micro-batch is

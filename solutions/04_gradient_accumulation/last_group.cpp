@@ -35,13 +35,13 @@ int train_epoch(Device& device, Optimizer& optimizer, const MeanLoss& loss_of,
     Tape tape(device);
     for (int steps = 0;; steps++) {
         std::vector<MicroBatch> batch;
-        int samples = 0;
+        std::size_t samples = 0;
         while (std::ssize(batch) < group) {
             const std::optional<Samples> received = next();
             if (!received)
                 break;
             batch.push_back({*received, 0});
-            samples += received->count;
+            samples += static_cast<std::size_t>(received->count);
         }
         if (batch.empty())
             return steps;
