@@ -167,6 +167,11 @@ struct StepFailed : std::runtime_error {
     StepFailed() : std::runtime_error("the step has thrown this") {}
 };
 
+// An exception that is not derived from anything.
+struct NumberThrown {
+    int number;
+};
+
 // Checks that the stream and the thread are as they were before a capture that came to nothing.
 void check_after_failure(Digits& digits, const std::string& what) {
     cudaGetLastError();  // which the failed call has left
@@ -207,6 +212,34 @@ void check_throwing_step(const std::string& what, const std::function<void(Digit
                     "one instead: " +
                     error.what());
     }
+    check_after_failure(digits, what);
+}
+
+// Checks a step that throws something that is no std::exception.
+void check_any_exception() {
+    const std::string what = "The step throws a struct of its own, which is no std::exception";
+    Digits digits({8, 9});
+    trying(what + ".");
+    try {
+        const CapturedStep captured(digits.stream, [&] {
+            digits.enqueue(digits.stream);
+            throw NumberThrown{7};
+        });
+        throw Wrong(what +
+                    ": your constructor returns as if nothing had happened. Throw on what "
+                    "enqueue() has thrown.");
+    } catch (const NumberThrown& thrown) {
+        if (thrown.number != 7)
+            throw Wrong(what + ", with the number 7 in it, and your constructor throws one with " +
+                        std::to_string(thrown.number) + ".");
+        held();
+    } catch (const GpuError& error) {
+        throw Wrong(what + ": your constructor throws another exception instead: " + error.what());
+    }
+    if (is_captured(digits.stream))
+        throw Wrong(what +
+                    ": your constructor lets it through, and leaves the stream captured. In C++ "
+                    "anything may be thrown: catch (...) catches all of it.");
     check_after_failure(digits, what);
 }
 
@@ -294,6 +327,7 @@ void check_capture() {
     check_throwing_step(
         "enqueue() waits for the stream, which is refused, and throws an exception of its own",
         [](Digits& digits) { cudaStreamSynchronize(digits.stream); });
+    check_any_exception();
     check_refused_step(
         "A step waits for the stream that is captured",
         [](Digits& digits) { digits.stream.synchronize(); },
@@ -781,18 +815,17 @@ void check_needs(int buckets, Kind needed) {
     });
 }
 
-// Checks that two parts run at the same time: each looks for the other, and does not end before.
-void check_overlap(int buckets) {
+// Checks that these pairs of parts run at the same time: each looks for the other, and does not end
+// before. `hint` ends the words.
+void check_together(int buckets, const std::vector<std::pair<int, int>>& pairs,
+                    const std::string& hint) {
     WatchedStep step(buckets);
     step.set_patience(std::chrono::seconds(3));
-    const auto together = [&](int one, int other) {
+    for (const auto& [one, other] : pairs) {
         step.watch(one, other);
         step.watch(other, one);
-    };
-    for (int bucket = 0; bucket + 1 < buckets; bucket++)
-        together(part_of(sum, bucket), part_of(backward, bucket + 1));
-    together(part_of(sum, buckets - 1), part_of(update, buckets - 2));
-    run_watched(step, [](const WatchedStep& seen, const std::string& what) {
+    }
+    run_watched(step, [&](const WatchedStep& seen, const std::string& what) {
         const std::vector<int> has_seen = seen.has_seen();
         for (std::size_t part = 0; part < has_seen.size(); part++)
             if (seen.other_of(part) != nobody && has_seen[part] == 0)
@@ -800,9 +833,26 @@ void check_overlap(int buckets) {
                             " does not run at the same time as " + name_of(seen.other_of(part)) +
                             ". Neither needs the other: does one of their streams wait for more "
                             "than it needs?" +
-                            may_be_busy);
+                            hint + may_be_busy);
         held();
     });
+}
+
+void check_overlap(int buckets) {
+    std::vector<std::pair<int, int>> pairs;
+    for (int bucket = 0; bucket + 1 < buckets; bucket++)
+        pairs.emplace_back(part_of(sum, bucket), part_of(backward, bucket + 1));
+    pairs.emplace_back(part_of(sum, buckets - 1), part_of(update, buckets - 2));
+    check_together(buckets, pairs, "");
+}
+
+// Checks the first update beside the last sum of so many buckets that events which take turns, two
+// of them or 256, have all been recorded anew: the first one by the last sum.
+void check_many_buckets() {
+    constexpr int buckets = 257;
+    check_together(buckets, {{part_of(sum, buckets - 1), part_of(update, 0)}},
+                   " There are many buckets here: does a sum record anew an event that the update "
+                   "of another bucket has yet to wait for?");
 }
 
 void check_fork_host() {
@@ -822,6 +872,7 @@ void check_fork() {
     check_fork_host();
     check_overlap(2);
     check_overlap(3);
+    check_many_buckets();
 }
 
 }  // namespace
