@@ -225,6 +225,16 @@ void check_first_hang() {
                {1, {0, 1, 2}}, "No rank sends bucket 1: it is never sent, on any rank.");
     check_hang(buckets, {all, {true, true, false, true, false}, {true, true, true, false, false}},
                {0, {1, 2}}, "Rank 2 lacks both parameters of bucket 0, rank 1 one of them.");
+    // More ranks, and more buckets, than a mask has bits.
+    std::vector<std::vector<bool>> many(300, std::vector<bool>(300, true));
+    many[3][299] = many[270][299] = false;
+    std::vector<std::vector<int>> single;
+    for (int parameter = 0; parameter < 300; parameter++)
+        single.push_back({parameter});
+    check_hang(
+        single, many, {299, {3, 270}},
+        "There are 300 ranks and 300 buckets here, and ranks 3 and 270 lack the last one. Is "
+        "there a bit for each rank, in a number that has no more than 32 or 64?");
 }
 
 // ---- settle
