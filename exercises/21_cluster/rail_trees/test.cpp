@@ -237,7 +237,8 @@ std::string cause_of(const CostModel& message, int nodes, int ranks_per_node, do
     return "";
 }
 
-void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node) {
+void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node,
+                        const std::string& hint = "") {
     const double yours = trees_are_faster_up_to(message, nodes, ranks_per_node);
     const std::string what = shape_text(nodes, ranks_per_node) + "with " +
                              format_seconds(message.alpha_s) + " and " +
@@ -257,7 +258,7 @@ void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node)
             throw Wrong(what + "you say that trees are faster up to " + format_bytes(yours) +
                         ". An array of " + format_bytes(bytes) + " takes " +
                         format_seconds(tree_s) + " by trees and " + format_seconds(ring_s) +
-                        " by rings.\n" + cause_of(message, nodes, ranks_per_node, yours) +
+                        " by rings.\n" + hint + cause_of(message, nodes, ranks_per_node, yours) +
                         "Write down both times, and set them equal.");
     }
     held();
@@ -269,6 +270,9 @@ void check_crossover() {
     check_crossover_of({14e-6, 1 / 48e9}, 16, 8);
     check_crossover_of({50e-6, 8e-9}, 4, 3);
     check_crossover_of({14e-6, 1 / 48e9}, 128, 2);
+    const std::string far = "It may be any size, and no search knows before where to end.\n";
+    check_crossover_of({1e-3, 1 / 50e9}, 32, 8, far);
+    check_crossover_of({1e3, 1e-14}, 8, 4, far);
     const double with_two = trees_are_faster_up_to({1e-3, 1e-8}, 2, 4);
     if (with_two != 0)
         throw Wrong("On 2 nodes of 4 ranks: you say " + std::to_string(with_two) +
