@@ -274,11 +274,12 @@ OperationRecord Peers::next_record(const Call& call) {
     return record;
 }
 
-// A GPU's launch queue holds about a thousand operations. A launch that finds it full waits, and
-// with it may wait every launch of the process: also that of the rank for which the kernel at the
-// head of the queue waits. So no rank runs so far ahead: after each group of launches the host
-// waits until only a few are left, which keep the device busy while the host wakes up. (Groups are
-// large, because on a CPU a host that wakes up takes a core from the kernels.)
+// A GPU's launch queue holds about a thousand kernels (on an H100 only 112 kernels and events, if
+// they take turns). A launch that finds it full waits, and with it may wait every launch of the
+// process: also that of the rank for which the kernel at the head of the queue waits. So no rank
+// runs so far ahead: after each group of launches the host waits until only a few are left, which
+// keep the device busy while the host wakes up. (Groups are large, because on a CPU a host that
+// wakes up takes a core from the kernels.)
 void Peers::enqueued(Stream& stream) {
     Enqueued& here = enqueued_[stream];
     here.last.record(stream);

@@ -104,7 +104,7 @@ class Peers : public Abortable {
     // (On a CPU the two may share a core. A kernel then stands still while the host enqueues a
     // group, which should be less than one in a hundred, with whatever else delays one.)
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 128;
+    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 32;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);

@@ -64,9 +64,9 @@ class Stream {
 
   private:
     // A kernel on a stream that has carried out nothing yet may stand behind what another new
-    // stream has to do after a kernel that waits for it. So it was on an H100 (driver 580) in every
-    // other round of four ranks with new streams, and in none if each stream had done something
-    // before.
+    // stream has to do after a kernel that waits for it. So it was on an H100 (driver 580) at once
+    // with four threads, and never if each stream had done something before (gpu_probe
+    // new_streams).
     inline void carry_out_a_first_command();
 
     cudaStream_t stream_ = nullptr;

@@ -552,7 +552,18 @@ void calls() {
 // then.
 void full_queue() {
     constexpr int operations = 6000;
-    for (bool has_events : {false, true}) {
+    struct Kind {
+        const char* name;
+        bool has_events, is_cooperative;
+    };
+    for (const Kind& kind : {Kind{"kernels", false, false}, Kind{"kernels and events", true, false},
+                             Kind{"cooperative kernels and events", true, true}}) {
+        const auto launch_one = [&](cudaStream_t stream, auto kernel, auto... arguments) {
+            if (kind.is_cooperative)
+                launch_cooperative(stream, {1, 1}, kernel, arguments...);
+            else
+                launch(stream, {1, 1}, kernel, arguments...);
+        };
         Gate gate;
         Stream b;
         Event event;
@@ -560,23 +571,21 @@ void full_queue() {
         std::atomic<int> launched = 0;
         std::jthread rank_a = start_rank([&] {
             for (; launched < operations; launched++)
-                if (has_events && launched % 2 == 1)
+                if (kind.has_events && launched % 2 == 1)
                     event.record(gate.stream());
                 else
-                    launch(gate.stream(), {1, 1}, do_nothing);
+                    launch_one(gate.stream(), do_nothing);
         });
         int before = -1;
         while (std::exchange(before, launched.load()) != launched)  // until A stands still
             pause_ms(60);
         const auto begin = Clock::now();
-        launch(b, {1, 1}, raise, gate.flag());
+        launch_one(b, raise, gate.flag());
         const double launch_s = seconds_since(begin);
         b.synchronize();
         rank_a.join();
         gate.synchronize();
-        answer("full_queue",
-               text("%s: A stands still after %d", has_events ? "kernels and events" : "kernels",
-                    before),
+        answer("full_queue", text("%s: A stands still after %d", kind.name, before),
                gate.was_late() ? "B WAS KEPT OUT until A's kernel gave up"
                                : "ok: B's launch took " + milliseconds(launch_s));
     }

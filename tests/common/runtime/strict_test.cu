@@ -220,6 +220,8 @@ __global__ void never_launched_before(int* number) {
 
 TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") {
     Stream stream, other;
+    Event first;
+    first.record(other);  // no kernel is the first command of a stream
     PinnedBuffer<int> flag(1);
     flag[0] = 0;
     Buffer<int> number(std::vector<int>{0});
