@@ -57,13 +57,16 @@ std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_poin
     std::vector<pollfd> ready;
     for (const Inbox& inbox : inboxes)
         ready.push_back({inbox.connection, POLLIN, 0});
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     std::vector<Inbox*> result;
-    if (left <= 0 || poll(ready.data(), ready.size(), static_cast<int>(left)) <= 0)
-        return result;
-    for (std::size_t i = 0; i < ready.size(); i++)
-        if (ready[i].revents != 0)
-            result.push_back(&inboxes[i]);
+    while (result.empty() && Clock::now() < end) {
+        // poll() counts milliseconds in an int, that is up to 24 days. A long wait is several.
+        constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+        poll(ready.data(), ready.size(), static_cast<int>(std::min(left, longest).count()));
+        for (std::size_t i = 0; i < ready.size(); i++)
+            if (ready[i].revents != 0)
+                result.push_back(&inboxes[i]);
+    }
     return result;
 }
 

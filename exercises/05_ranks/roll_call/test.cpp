@@ -406,7 +406,7 @@ void require_list(Job& job, const std::string& hint, const std::string& about_li
         const Outcome outcome = job.outcome(rank);
         if (outcome.cause)
             throw Wrong("all ranks have come, but " + name(rank) + " throws RollFailed, with " +
-                        name(*outcome.cause) + " as the cause. " + about_lists);
+                        name(*outcome.cause) + " as the cause. " + hint + about_lists);
         if (*outcome.list != job.addresses())
             throw Wrong(
                 name(rank) + " gets " + text(*outcome.list) + "; right is " +
@@ -771,6 +771,24 @@ std::vector<Story> stories_of_late() {
                          require_list(job, "They wait longer than rank 0: for twice the limit.");
                      });
     });
+    // In milliseconds, in an int: negative (twice), 20, and 20 if it is doubled.
+    for (const Milliseconds limit :
+         {Milliseconds(30 * 24h), Milliseconds(20 * 24h), Milliseconds((1LL << 32) + 20),
+          Milliseconds((1LL << 31) + 10)})
+        stories.push_back([=] {
+            play("3 ranks, a limit of " + std::to_string(limit / 24h) +
+                     " days. Rank 0 comes after 150 ms, and rank 2 after 300 ms: ",
+                 addresses_of(3), limit, [&](Job& job) {
+                     job.start(1);
+                     std::this_thread::sleep_for(150ms);
+                     job.start(0);
+                     std::this_thread::sleep_for(150ms);
+                     job.start(2);
+                     require_list(job,
+                                  "A rank that comes within the limit is in time. An int has "
+                                  "room for 24 days of milliseconds.");
+                 });
+        });
     return stories;
 }
 
