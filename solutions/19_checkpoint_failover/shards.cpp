@@ -60,6 +60,9 @@ std::optional<Shards> load_shards(const Folder& folder) {
 void forget_shards(Folder& folder) {
     // stub: forget_shards
     //: Which files does load_shards need?
+    // A save that was killed may have renamed the manifest and not synced its name. Were the files
+    // of the one before removed now, a failure of the power would leave neither.
+    folder.sync_names();
     const std::vector<std::string> needed = latest(folder);
     for (const std::string& name : folder.names())
         if (name != manifest && std::ranges::count(needed, name) == 0)

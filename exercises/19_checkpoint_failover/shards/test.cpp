@@ -169,13 +169,15 @@ std::string cause_of_part(const std::optional<Shards>& found,
            "be on the disk before it gets its name.";
 }
 
-// `act` goes down in each of its calls; `allowed` are the steps that may be found then. `cause` is
-// said of a checkpoint that is found in part; if it is empty, what it looks like.
-void crash_everywhere(const Contents& start, const std::function<void(Folder&)>& act,
+// `act` goes down in each of its calls, each time in a folder as `start` was left by a kill;
+// `allowed` are the steps that may be found then. `cause` is said of a checkpoint that is found in
+// part; if it is empty, what it looks like.
+void crash_everywhere(const CrashingFolder& start, const std::function<void(Folder&)>& act,
                       const std::vector<std::optional<Shards>>& allowed,
                       const std::string& cause = "") {
     for (int call = 0;; call++) {
-        CrashingFolder folder(start, call);
+        CrashingFolder folder = start;
+        folder.go_on(call);
         bool is_done = true;
         try {
             act(folder);
@@ -209,6 +211,13 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
         if (is_done)
             return;
     }
+}
+
+// Everything in `start` is on the disk.
+void crash_everywhere(const Contents& start, const std::function<void(Folder&)>& act,
+                      const std::vector<std::optional<Shards>>& allowed,
+                      const std::string& cause = "") {
+    crash_everywhere(CrashingFolder(start, never), act, allowed, cause);
 }
 
 // The run that goes on after a crash comes to the same step again, with other numbers in it, and
@@ -285,6 +294,27 @@ void check_forgets(const Contents& left, std::size_t files_of_one, const std::st
                 "Ask what load_shards needs, and remove everything else.");
 }
 
+// The last save was killed when it counted, but no name of it was on the disk: a failure of the
+// power may bring back the step before.
+void check_that_it_is_not_trusted() {
+    CrashingFolder folder({}, never);
+    save_shards(folder, 1, shards_of(1, 2));
+    for (int call = 0;; call++) {
+        CrashingFolder killed(folder.after_kill(), call);
+        try {
+            save_shards(killed, 2, shards_of(2, 2));
+            return;
+        } catch (const Crash&) {
+        }
+        if (loaded(killed.after_kill()) == shards_of(2, 2))
+            crash_everywhere(killed, forget_shards, {shards_of(1, 2), shards_of(2, 2)},
+                             " The save of step 2 was killed when load_shards found it, and before "
+                             "its last sync_names(). So a failure of the power may bring step 1 "
+                             "back, and forget_shards had removed its files. What replaces them "
+                             "must be on the disk first.");
+    }
+}
+
 void check_forget_shards() {
     CrashingFolder folder({}, never);
     std::size_t once = 0;
@@ -337,6 +367,7 @@ void check_forget_shards() {
         check_forgets(again.after_kill(), once,
                       "Step 4 was saved, and a process that was killed has left a core.4711.");
     }
+    check_that_it_is_not_trusted();
     // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
     CrashingFolder first({}, 3);
     try {

@@ -19,6 +19,9 @@ class CrashingFolder final : public Folder {
     // has then written half of its bytes.
     CrashingFolder(const Contents& contents, int calls);
 
+    // Is the folder of another process from now on, after a kill: what was not synced still may be
+    // lost. Call number `calls` from here crashes.
+    void go_on(int calls) { calls_ = calls; }
     // Returns what a killed process leaves behind: everything that was done.
     Contents after_kill() const;
     // Returns what a power failure may leave behind: for every file any part of what was not
