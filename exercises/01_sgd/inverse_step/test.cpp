@@ -154,6 +154,8 @@ void check_house_behind_step() {
     check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01, "These are no whole numbers.");
     check_house({0, 2, 3}, {0.5, 0.25, -1}, 0.01,
                 "This house has no bedrooms: divide by nothing that is then 0.");
+    check_house({2, 0, 3}, {0.5, 0.25, -1}, 0.01,
+                "This house has no bathrooms: divide by nothing that is then 0.");
     check_small_step({0.5, 0.25, -1}, 1e-9,
                      "The learning rate is 1e-9: the parameters before and after are doubles that "
                      "agree in eight digits, and floats have no more. Is there a float in your "
@@ -173,8 +175,8 @@ bool converges(const House& house, double learning_rate) {
 }
 
 double measured_rate(const House& house) {
-    double converging = 0.005, diverging = 2;
-    for (int i = 0; i < 10; i++) {
+    double converging = 1e-7, diverging = 2;
+    for (int i = 0; i < 12; i++) {
         const double middle = std::sqrt(converging * diverging);
         (converges(house, middle) ? converging : diverging) = middle;
     }
@@ -204,8 +206,8 @@ std::string cause_of(const House& house, double yours) {
 void check_rate(const House& house, const std::string& hint) {
     const double predicted = largest_learning_rate(house), measured = measured_rate(house);
     if (!(std::abs(predicted - measured) <= 0.02 * measured))
-        throw Wrong(text("A house of %g bedrooms and %g bathrooms: you predict %.4f, and the "
-                         "chapter's model converges up to %.4f.\n",
+        throw Wrong(text("A house of %g bedrooms and %g bathrooms: you predict %.4g, and the "
+                         "chapter's model converges up to %.4g.\n",
                          static_cast<double>(house.bedrooms), static_cast<double>(house.bathrooms),
                          predicted, measured) +
                     (cause_of(house, predicted).empty() ? hint : cause_of(house, predicted)));
@@ -219,6 +221,9 @@ void check_largest_rate() {
     check_rate({6, 2, 15}, "All three parameters move the prediction: each by its own input.");
     check_rate({2, 3, 4}, "All three parameters move the prediction: each by its own input.");
     check_rate({0.5f, 0.25f, 4}, "These are no whole numbers.");
+    check_rate({1000, 300, 4},
+               "This is a castle, and its rate is small. Do you search for it between two bounds? "
+               "It follows from the house, however large that is.");
     check_rate({2, 3, 40}, "Only the price is different here: does it matter?");
 }
 
