@@ -337,7 +337,9 @@ struct Graph {
 
     void ask(const std::string& formula, Variable loss, const std::string& hint) {
         const std::size_t before = device.memory().live_bytes;
+        trying(formula + ": final_order() is called. " + hint);
         const std::vector<std::string> predicted = final_order(tape, loss);
+        trying("");
         if (device.memory().live_bytes != before)
             throw Wrong(
                 "Predict it: backward has been called, for there is memory for gradients now.");
@@ -423,6 +425,27 @@ void check_final_order() {
             return product;
         },
         "The loss depends on u and v through six products.");
+    ask(
+        "u v, squared a hundred times, times w",
+        [](Graph&, Variable u, Variable v, Variable w) {
+            Variable power = multiply(u, v);
+            for (int i = 0; i < 100; i++)
+                power = multiply(power, power);
+            return multiply(power, w);
+        },
+        "There are more nodes than a mask has bits, and 2^100 paths from the loss to u: visit each "
+        "node once.");
+    ask(
+        "a sum of three, u + v + u",
+        [](Graph& graph, Variable u, Variable v, Variable) {
+            const Tensor sum(graph.device, {1}, std::vector<float>{7});
+            return graph.tape.record(
+                "sum_of_three", sum, {u, v, u}, [](const Tensor&, Tape::InputGradients& inputs) {
+                    for (std::size_t k = 0; k < 3; k++)
+                        inputs.target(k).tensor.copy_from(std::vector<float>{1});
+                });
+        },
+        "An operation may have one input or many, and here the first is the last one, too.");
     ask(
         "(u v) w with v frozen",
         [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },
