@@ -69,6 +69,10 @@ std::vector<Question> questions(std::size_t n) {
     all.push_back({one_nan,
                    "One value is NaN here: NaN is larger than every number. (Every "
                    "comparison with NaN is false; NaN != NaN is true.)"});
+    one_nan[0] = n > 1 ? infinity : nan_value;
+    all.push_back({one_nan,
+                   "One value is infinity here, and one behind it is NaN, which is larger than "
+                   "infinity, too, and not equal to it."});
     one_nan[n - 1] = std::copysign(nan_value, -1.0f);
     all.push_back(
         {one_nan,
