@@ -272,6 +272,7 @@ void check_compact_task() {
     check_compact({1e-30f, 3e-30f, -2e-30f}, 2e-30f, 8, 20,
                   "The threshold is 2e-30, whose square a float cannot hold: compare sizes.");
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
+    check_compact(values, 5, 1'100, 2, "There are more blocks than a block may have threads.");
     check_compact({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f, 3}, 1, 1, 32,
                   "One value is NaN. It is not smaller than the threshold: it stays.");
     check_compact_work(2'000, 7, 100);
