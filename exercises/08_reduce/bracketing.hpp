@@ -1,6 +1,6 @@
 #pragma once
 // The contract of the exercise bracketing: who adds what in a reduce, and which bits the sum has.
-// No rank runs: everything is on the host.
+// No rank runs: everything is on the host. There are from 1 to 64 ranks.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ std::string held_by(int rank, int ranks, int root);
 
 // Task bits. Returns the sum over the ranks, element by element: element i is the sum of
 // arrays[r][i] over all r, where arrays[r] is what rank r has. The bits are those of the chapter's
-// reduce. There are one or more arrays, all of the same length, which may be 0.
+// reduce. All arrays have the same length, which may be 0.
 std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays);
 
 // Task tell_apart. Another library numbers the ranks anew before it reduces: the root becomes 0,

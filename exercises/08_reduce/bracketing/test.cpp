@@ -25,7 +25,7 @@ constexpr int most_ranks = 8;
 
 // ---- Sums with their brackets
 
-using Set = unsigned int;  // of ranks: a bit for each
+using Set = std::uint64_t;  // of ranks: a bit for each
 
 // A rank's number, or the sum of two others.
 struct Sum {
@@ -35,7 +35,7 @@ struct Sum {
 using SumPointer = std::shared_ptr<const Sum>;
 
 SumPointer number_of(int rank) {
-    return std::make_shared<const Sum>(Sum{1U << rank, nullptr, nullptr});
+    return std::make_shared<const Sum>(Sum{Set{1} << rank, nullptr, nullptr});
 }
 SumPointer sum_of(SumPointer left, SumPointer right) {
     return std::make_shared<const Sum>(Sum{left->ranks | right->ranks, left, right});
@@ -89,7 +89,7 @@ SumPointer read_term(const std::string& words, std::size_t& at) {
     int rank = 0;
     for (at++; at < words.size() && words[at] >= '0' && words[at] <= '9' && rank < 100; at++)
         rank = 10 * rank + words[at] - '0';
-    return rank < 32 ? number_of(rank) : nullptr;
+    return rank < 64 ? number_of(rank) : nullptr;
 }
 SumPointer read_sum(const std::string& words, std::size_t& at) {
     SumPointer sum = read_term(words, at);
@@ -131,7 +131,7 @@ std::string text(float number) {
 
 std::string names(Set ranks) {
     std::vector<int> all;
-    for (int rank = 0; rank < 32; rank++)
+    for (int rank = 0; rank < 64; rank++)
         if ((ranks >> rank & 1U) != 0)
             all.push_back(rank);
     std::string words = all.size() == 1 ? "rank " : "ranks ";
@@ -159,9 +159,9 @@ std::string wrong_meeting(const Sum& right, Set both, Set yours) {
 // early first; "" if there is none. `yours` says where two ranks meet in the reader's order.
 std::string first_wrong_meeting(const Sum& right, const std::function<Set(Set)>& yours) {
     for (int size = 2; size <= std::popcount(right.ranks); size++)
-        for (int a = 0; a < 32; a++)
-            for (int b = a + 1; b < 32; b++) {
-                const Set both = 1U << a | 1U << b;
+        for (int a = 0; a < 64; a++)
+            for (int b = a + 1; b < 64; b++) {
+                const Set both = Set{1} << a | Set{1} << b;
                 if ((right.ranks & both) != both)
                     continue;
                 const Set here = where_they_meet(right, both), there = yours(both);
@@ -241,21 +241,25 @@ std::string cause_of_held(const std::string& yours, int rank, int ranks, int roo
            "adds.";
 }
 
+void check_held_with(int ranks, int root) {
+    for (int rank = 0; rank < ranks; rank++) {
+        trying(job(ranks, root) + "held_by() is asked for rank " + std::to_string(rank) + ".");
+        const std::string yours = held_by(rank, ranks, root);
+        const std::string right = text(*right_held(rank, ranks, root));
+        if (yours != right)
+            throw Wrong(job(ranks, root) + "you say that rank " + std::to_string(rank) + " has \"" +
+                        yours + "\" at the end; it has \"" + right + "\".\n" +
+                        cause_of_held(yours, rank, ranks, root));
+        if (rank == root && yours != tree_order(ranks))
+            throw std::runtime_error("this test and tree_order() do not agree: " + yours);
+    }
+}
+
 void check_held() {
     for (int ranks = 1; ranks <= most_ranks + 3; ranks++)
         for (int root = 0; root < ranks; root++)
-            for (int rank = 0; rank < ranks; rank++) {
-                trying(job(ranks, root) + "held_by() is asked for rank " + std::to_string(rank) +
-                       ".");
-                const std::string yours = held_by(rank, ranks, root);
-                const std::string right = text(*right_held(rank, ranks, root));
-                if (yours != right)
-                    throw Wrong(job(ranks, root) + "you say that rank " + std::to_string(rank) +
-                                " has \"" + yours + "\" at the end; it has \"" + right + "\".\n" +
-                                cause_of_held(yours, rank, ranks, root));
-                if (rank == root && yours != tree_order(ranks))
-                    throw std::runtime_error("this test and tree_order() do not agree: " + yours);
-            }
+            check_held_with(ranks, root);
+    check_held_with(45, 37);  // more than an int has bits
     held();
 }
 
@@ -314,7 +318,7 @@ Probe probe_of(int ranks) {
     Probe probe{{}, Arrays(static_cast<std::size_t>(ranks))};
     for (int a = 0; a < ranks; a++)
         for (int b = a + 1; b < ranks; b++) {
-            probe.pairs.push_back(1U << a | 1U << b);
+            probe.pairs.push_back(Set{1} << a | Set{1} << b);
             for (int r = 0; r < ranks; r++)
                 probe.arrays[static_cast<std::size_t>(r)].push_back(
                     r == a   ? large
@@ -330,10 +334,10 @@ SumPointer order_from(Set ranks, const std::function<Set(Set)>& meets) {
         return number_of(std::countr_zero(ranks));
     // Ranks that meet before all are together stand on one side of the last addition.
     const int first = std::countr_zero(ranks);
-    Set left = 1U << first;
-    for (int rank = first + 1; rank < 32; rank++)
-        if ((ranks >> rank & 1U) != 0 && meets(1U << first | 1U << rank) != ranks)
-            left |= 1U << rank;
+    Set left = Set{1} << first;
+    for (int rank = first + 1; rank < 64; rank++)
+        if ((ranks >> rank & 1U) != 0 && meets(Set{1} << first | Set{1} << rank) != ranks)
+            left |= Set{1} << rank;
     if (left == ranks)
         return nullptr;
     const SumPointer a = order_from(left, meets), b = order_from(ranks & ~left, meets);
@@ -343,7 +347,7 @@ SumPointer order_from(Set ranks, const std::function<Set(Set)>& meets) {
 // Returns what is wrong with the order in which the reader's sum adds, or "".
 std::string wrong_order(const Probe& probe, const std::vector<float>& sums, int ranks) {
     const SumPointer right = chapters_sum(ranks);
-    const Set all = (1U << ranks) - 1;
+    const Set all = (Set{1} << ranks) - 1;
     const auto lost = [&](Set both) -> Set {  // where the two meet, by the bits of the sum
         const auto i =
             static_cast<std::size_t>(std::ranges::find(probe.pairs, both) - probe.pairs.begin());
@@ -377,14 +381,8 @@ float rough(int rank, std::size_t i) {
     return static_cast<float>(x * std::exp2(static_cast<double>((i + 3) % 11)));
 }
 
-void check_bits_of(int ranks) {
+void check_rough_bits_of(int ranks) {
     const std::string who = std::to_string(ranks) + " arrays: ";
-    const Probe probe = probe_of(ranks);
-    const std::string wrong =
-        ranks < 2 ? "" : wrong_order(probe, your_sum(probe.arrays, ""), ranks);
-    if (!wrong.empty())
-        throw Wrong(who + wrong);
-    held();
     const SumPointer right = chapters_sum(ranks);
     Arrays arrays(static_cast<std::size_t>(ranks));
     for (int r = 0; r < ranks; r++)
@@ -396,6 +394,17 @@ void check_bits_of(int ranks) {
             throw Wrong(who + "element " + std::to_string(i) + " of 1009 has other bits than " +
                         text(*right) + ". Is the order another one for some elements?");
     held();
+}
+
+void check_bits_of(int ranks) {
+    const std::string who = std::to_string(ranks) + " arrays: ";
+    const Probe probe = probe_of(ranks);
+    const std::string wrong =
+        ranks < 2 ? "" : wrong_order(probe, your_sum(probe.arrays, ""), ranks);
+    if (!wrong.empty())
+        throw Wrong(who + wrong);
+    held();
+    check_rough_bits_of(ranks);
 }
 
 // The chapter's own reduce, to every root.
@@ -447,6 +456,7 @@ void check_bits() {
     }
     for (const int ranks : {13, 16})
         check_bits_of(ranks);
+    check_rough_bits_of(45);  // more than an int has bits
     for (int ranks = 1; ranks <= most_ranks; ranks++) {
         check_against_the_chapter(ranks);
         check_minus_zero(ranks);
@@ -514,6 +524,7 @@ void check_tell_apart() {
     for (const int root : {8, 5})
         check_tell_apart_of(16, root);
     check_tell_apart_of(19, 7);
+    check_tell_apart_of(45, 37);
 }
 
 }  // namespace
