@@ -23,8 +23,8 @@ inline std::size_t equal_chunk(std::size_t count, std::size_t ranks) {
 // equal_chunk(count, ranks) elements for each rank. `data` is any device memory. `count` may be
 // anything, including 0, and so may the number of ranks. The host does not wait.
 //
-// Task one_rounding: data[i] is bfloat16(bfloat16(summand) + ... + bfloat16(summand)).
-// Task same_bits: data[i] has the same bits on all ranks, for every count.
+// Task one_rounding: data[i] is bfloat16(bfloat16(summand) + ... + bfloat16(summand)); the sign of
+// a 0 does not matter. Task same_bits: data[i] has the same bits on all ranks, for every count.
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream);
 
