@@ -73,6 +73,11 @@ void check_sgd() {
     check_decay(0.02, 0.9, 0.25, 30,
                 "The decay goes through the velocity as every gradient does: it gains momentum.");
     check_decay(0.3, 0.9, 1, 12, "With this momentum it goes beyond 0, and swings back.");
+    check_decay(
+        0.5, 0.25, 0.5, 6,
+        "With these numbers the two roots of a closed formula are equal: it must not divide "
+        "by their difference.");
+    check_decay(0.1, 0.9, 0, 5, "Without decay nothing changes.");
 }
 
 // ---- Task adam
@@ -240,21 +245,26 @@ void check_two_parameters() {
 }
 
 // A training that is saved after three steps and resumed by a new optimizer: state() has all that
-// a step depends on.
+// a step depends on. The second of two parameters has no gradient in the first step.
 void check_state() {
     constexpr double learning_rate = 0.1, weight_decay = 0.25;
     Device device;
-    RightAdamW right{4};
-    const auto w = parameter(device, {4}), resumed = parameter(device, {4});
-    const auto first = make_adamw({w}, learning_rate, weight_decay),
-               second = make_adamw({resumed}, learning_rate, weight_decay);
-    const auto step = [&](Optimizer& optimizer, Parameter& parameter, double gradient) {
-        set_gradient(parameter, {static_cast<float>(gradient)});
+    RightAdamW right[2] = {{4}, {4}};
+    const Parameters all{parameter(device, {4}), parameter(device, {4})},
+        resumed{parameter(device, {4}), parameter(device, {4})};
+    const auto first = make_adamw(all, learning_rate, weight_decay),
+               second = make_adamw(resumed, learning_rate, weight_decay);
+    const auto step = [&](Optimizer& optimizer, const Parameters& parameters, double gradient,
+                          std::size_t learned = 2) {
+        for (std::size_t i = 0; i < learned; i++) {
+            set_gradient(*parameters[i], {static_cast<float>(gradient)});
+            right[i].step(gradient, learning_rate, weight_decay);
+        }
         optimizer.step();
-        right.step(gradient, learning_rate, weight_decay);
     };
-    for (const double gradient : {0.5, -0.25, 1.0})
-        step(*first, *w, gradient);
+    step(*first, all, 0.5, 1);
+    step(*first, all, -0.25);
+    step(*first, all, 1);
     const OptimizerState saved = first->state(), into = second->state();
     const std::string what = "A training is saved after three steps: ";
     if (saved.tensors.empty() || saved.numbers.empty())
@@ -264,18 +274,22 @@ void check_state() {
                     "Adam that you own has a state().");
     if (into.tensors.size() != saved.tensors.size() || into.numbers.size() != saved.numbers.size())
         throw Wrong(what + "state() has another number of entries before the first step.");
-    resumed->value.copy_from(w->value.to_host());
+    for (std::size_t i = 0; i < 2; i++)
+        resumed[i]->value.copy_from(all[i]->value.to_host());
     for (std::size_t i = 0; i < saved.tensors.size(); i++)
         Tensor(into.tensors[i].second).copy_from(saved.tensors[i].second.to_host());
     for (std::size_t i = 0; i < saved.numbers.size(); i++)
         *into.numbers[i].second = *saved.numbers[i].second;
-    step(*second, *resumed, -0.5);
-    if (!(std::abs(number(*resumed) - right.value) <= 2e-5))
-        throw Wrong(what +
-                    text("resumed, it is at %.6g after the fourth step; right is %.6g.\n",
-                         number(*resumed), right.value) +
-                    "What state() returns is the optimizer's own memory, not a copy: whoever "
-                    "resumes a training writes into it, and the next step goes on from there.");
+    step(*second, resumed, -0.5);
+    for (std::size_t i = 0; i < 2; i++)
+        if (!(std::abs(number(*resumed[i]) - right[i].value) <= 2e-5))
+            throw Wrong(
+                what +
+                text("resumed, parameter %g of two is at %.6g after the fourth step; right is "
+                     "%.6g.\n",
+                     static_cast<double>(i + 1), number(*resumed[i]), right[i].value) +
+                "What state() returns is the optimizer's own memory, not a copy: whoever "
+                "resumes a training writes into it, and the next step goes on from there.");
     held();
 }
 
