@@ -10,8 +10,8 @@
 
 namespace ddp {
 
-// All arrays have n elements, n may be 0, and lie in device memory. The host only enqueues work on
-// `stream`, and does not wait.
+// All arrays have n elements, from 0 to 2^30, and lie in device memory. The host only enqueues work
+// on `stream`, and does not wait.
 
 // Task into_float. Enqueues sums[i] += scale * gradients[i]. If `accumulate` is false, `sums` is
 // not initialised yet, and is overwritten.
@@ -19,9 +19,9 @@ void accumulate_in_float(std::size_t n, const __nv_bfloat16* gradients, float sc
                          bool accumulate, float* sums, Stream& stream);
 
 // Task standstill. Returns the computed sum divided by the right sum, when the gradients of
-// `micro_batches` micro-batches are all 1 and are added one after the other, beginning at 0. The
-// type's fraction has `fraction_bits` bits (bfloat16: 7; half: 10; float: 23), and every addition
-// rounds to the nearest number of the type.
+// `micro_batches` micro-batches, one or more, are all 1 and are added one after the other,
+// beginning at 0. The type's fraction has `fraction_bits` bits (bfloat16: 7; half: 10; float: 23;
+// double: 52), and every addition rounds to the nearest number of the type.
 double share_that_arrives(int fraction_bits, std::size_t micro_batches);
 
 // Task two_parts. Does the same as into_float without floats in memory. The sum is

@@ -155,6 +155,17 @@ void check_share(const std::string& type, int fraction_bits, std::size_t micro_b
                     hint);
 }
 
+// So many that nobody tries them.
+void check_share_of_many(const std::string& whose, int fraction_bits, std::size_t micro_batches) {
+    const double n = static_cast<double>(micro_batches), still = std::ldexp(1, fraction_bits + 1);
+    const double predicted = share_that_arrives(fraction_bits, micro_batches), right = still / n;
+    if (!(std::abs(predicted - right) <= 1e-6 * right))
+        throw Wrong(whose +
+                    text(" sum stands still at %.0f. %.0f times 1: you predict that ", still, n) +
+                    text("%.6f of the sum arrives, and right is %.6f.\n", predicted, right) +
+                    "So many do not fit into 32 bits: is there an int in your code?");
+}
+
 void check_standstill() {
     const std::string exact =
         "All whole numbers up to there can be written with so many bits: nothing is lost.";
@@ -167,13 +178,8 @@ void check_standstill() {
     check_share<__half>("half", 10, 10'000, still);
     check_share<__half>("half", 10, 1'500, exact);
     check_share<float>("float", 23, 20'000'000, still);
-    const std::size_t too_many_to_try = 5'000'000'000;
-    const double predicted = share_that_arrives(23, too_many_to_try);
-    if (const double right = 16'777'216 / 5e9; !(std::abs(predicted - right) <= 1e-6 * right))
-        throw Wrong(text("A float's sum stands still at 16777216. %.0f times 1: you predict that "
-                         "%.6f of the sum arrives, and right is %.6f.\n",
-                         5e9, predicted, right) +
-                    "So many do not fit into 32 bits: is there an int in your code?");
+    check_share_of_many("A float's", 23, 5'000'000'000);
+    check_share_of_many("A double's", 52, std::size_t{1} << 56);
 }
 
 // ---- Task two_parts
