@@ -17,14 +17,15 @@ namespace ddp {
 //     x [n, inputs]  product  square  product  square  product  subtract y  square  mean
 //                    hidden1          hidden2          outputs
 //
-// x and y are copied to the device for each micro-batch. The optimizer is plain SGD.
+// x and y are copied to the device for each micro-batch. The optimizer is plain SGD. None of these
+// widths is above 2^26.
 struct NetworkSizes {
     int inputs = 0, hidden1 = 0, hidden2 = 0, outputs = 0;
 };
 
 // Task largest. Returns the largest number of samples at a time with which a step fits into
-// `budget` bytes of device memory; 0 if not even one sample fits. Ignores that memory is allocated
-// in blocks of 512 bytes.
+// `budget` bytes of device memory, which an int can count; 0 if not even one sample fits.
+// Ignores that memory is allocated in blocks of 512 bytes.
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 
 // Task unknown_end. Trains for one epoch and returns the number of steps. `next` returns the
@@ -35,8 +36,8 @@ int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 // every `group` micro-batches, and one for the rest at the end.
 //
 // When optimizer.step() is called, the gradients are those of the mean loss over all samples since
-// the previous step, each with the same weight. At the end they are absent. Only one micro-batch is
-// on the tape at a time, as accumulate() ensures.
+// the previous step, each with the same weight. They are absent before the epoch, and at its end.
+// Only one micro-batch is on the tape at a time, as accumulate() ensures.
 int train_epoch(Device& device, Optimizer& optimizer, const MeanLoss& loss_of,
                 const std::function<std::optional<Samples>()>& next, int group);
 
