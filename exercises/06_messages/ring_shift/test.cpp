@@ -150,7 +150,7 @@ void check_calls(int ranks, int distance) {
             !wrong_elements_of(received.to_host_now(), source_of(rank.rank(), ranks, distance),
                                rank.rank(), ranks)
                  .empty())
-            wrong = ranks == 1
+            wrong = source_of(rank.rank(), ranks, distance) == rank.rank()
                         ? "your copy does not wait for what was enqueued on the stream before it, "
                           "or is not done when the stream goes on. cudaMemcpyAsync(..., stream) "
                           "copies on the stream; cudaMemcpy does not."
@@ -244,6 +244,7 @@ void check_any_distance() {
              "Ranks of the same parity talk to each other here, in two rings: 0, 4, 2 and 1, 5, 3. "
              "Even and odd do not say who receives first.");
     check_calls(5, 2);
+    check_calls(3, -6);
     const std::string one =
         "If only one rank of a ring receives first, all the others wait for one another in a row.";
     check_row(7, 1, one);
