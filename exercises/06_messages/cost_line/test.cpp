@@ -158,6 +158,9 @@ void check_lines() {
     check_nearest({{4'000, 3e-6}, {64'000, 63e-6}, {1'000'000, 999e-6}},
                   "The nearest line begins below 0 here: its alpha is negative, and no other is "
                   "nearer.");
+    check_nearest({{1'000, 5e-6}, {64'000, 4e-6}, {1'000'000, 3e-6}},
+                  "The longer messages were faster here: beta is negative, and no other line is "
+                  "nearer.");
     check_nearest({{1'000, 5e-6}, {1'000, 8e-6}, {1'000'000, 1e-3}, {1'000'000, 1.4e-3}},
                   "Two sizes were measured twice each: all four times count.");
     check_nearest({{1'000'000, 1e-3}, {1'000, 5e-6}, {100'000, 120e-6}},
@@ -210,6 +213,8 @@ void check_share() {
                 "666666 and two thirds: a message has whole bytes, the fewest that reach it.");
     check_bytes(0.95, 3e-9, 6'333'334, 6'333'334,
                 "6333333 and a third: a message has whole bytes, and 6333334 are enough.");
+    check_bytes(1e-18, 1e-8, 1, 1,
+                "The share is 1e-18: it is more than 0, and without a byte it is not reached.");
     check_bytes(0.5, 1e-13, 9'999'999'999, 10'000'000'001,
                 "So many bytes are more than an int holds: compute with double and std::size_t.");
     check_measured_share(0.5);
