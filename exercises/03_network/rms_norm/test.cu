@@ -162,16 +162,21 @@ const Tensor& gradient_of(const Parameter& parameter) {
     return parameter.gradient();
 }
 
+// Throws Wrong if the host waits in `call`, which should only enqueue work.
+void check_host(Device& device, const std::string& what, const std::function<void()>& call) {
+    const std::string wrong = wrong_if_host_waits(device.stream(), call);
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
+}
+
 // Checks that the kernels of call() do the work, and that the host does not wait.
 void check_who_works(Device& device, const std::string& what, const std::function<void()>& call) {
     check_kernels(what, [&] {
         call();
         device.stream().synchronize();
     });
-    const std::string wrong = wrong_if_host_waits(device.stream(), call);
-    device.stream().synchronize();
-    if (!wrong.empty())
-        throw Wrong(what + ": " + wrong);
+    check_host(device, what, call);
 }
 
 // Checks that the threads share the rows, or for the gain the columns, of x.
@@ -224,10 +229,49 @@ void check_output(const Case& one, const std::string& hint) {
                     "'; it should have 'rms_norm', with the inputs x and gain in this order.");
 }
 
+// Checks a tape that does not record: there is no node of which a value could be read.
+void check_unrecorded() {
+    const Case one = make_case(2, 3);
+    Layer layer(one);
+    Tape tape(layer.device, Recording::off);
+    const std::string hint =
+        "The tape does not record here (Recording::off), and nodes() is empty: a Variable's "
+        "value() returns the value in any case.";
+    trying(hint);
+    const Variable y = rms_norm(tape.parameter(layer.x), tape.parameter(layer.gain), layer.eps);
+    compare(one, "y", y.value(), right_output(one), hint);
+    trying("");
+}
+
+// Checks that the kernel waits for what was enqueued on the device's stream before it: x comes when
+// that goes on.
+void check_late() {
+    const Case one = make_case(4, 9);
+    Case early = one;
+    std::ranges::fill(early.x, 1);
+    Layer layer(early);
+    const Tensor comes_late(layer.device, {4, 9}, floats(one.x));
+    // So that nothing has to be allocated when the stream stands still.
+    Variable y = layer.forward();
+    layer.device.stream().synchronize();
+    layer.tape.clear();
+    check_host(layer.device, "y", [&] {
+        DDP_CHECK(cudaMemcpyAsync(layer.x->value.data(), comes_late.data(),
+                                  one.size() * sizeof(float), cudaMemcpyDeviceToDevice,
+                                  layer.device.stream()));
+        y = layer.forward();
+    });
+    compare(one, "y", y.value(), right_output(one),
+            "x is copied by the device's stream just before, and your kernel has read what was "
+            "there until then. Which stream have you launched it on? It should be "
+            "device().stream() of its tensors.");
+}
+
 void check_forward() {
     check_output({1, 2, 0, {3, 4}, {1, 1}, {}},
                  "x is (3, 4): the mean of the squares is 12.5, and its root 3.5355.");
     check_output(make_case(5, 7), "Each row has an rms of its own.");
+    check_unrecorded();
     check_output(with_gain(make_case(3, 33)), "Each column has a gain of its own.");
     Case zeros = make_case(2, 5, 1e-2);
     std::fill(zeros.x.begin(), zeros.x.begin() + 5, 0);
@@ -241,6 +285,7 @@ void check_forward() {
         layer.tape.clear();
         layer.forward();
     });
+    check_late();
     check_shares_of_x("y", true, true);
 }
 
