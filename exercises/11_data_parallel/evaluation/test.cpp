@@ -322,6 +322,11 @@ void check_spread() {
         parts_around(3, 1e6),
         "The mean is a million times the deviation here. A sum of squares minus a square of "
         "sums is then a small difference of two large numbers, and has lost its digits.");
+    Parts none_on_rank_0 = parts_around(4, 1e6);
+    none_on_rank_0[0].clear();
+    check_parts(none_on_rank_0,
+                "The mean is a million times the deviation, and rank 0 has no samples here. So it "
+                "has no mean either, from which the distances of the others could be taken.");
     check_billions();
 }
 
