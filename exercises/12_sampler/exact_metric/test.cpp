@@ -133,22 +133,24 @@ void check_metric(const std::vector<int>& predicted, const std::vector<int>& lab
 // Other weights than 0 and 1: an answer counts as much as its weight says.
 void check_other_weights() {
     // Class 0: 0.3 of 0.5, class 1: 0.7 of 0.7, so the mean is 0.8; class 2 does not occur.
-    for (const double scale : {1.0, 10.0}) {
+    const std::pair<double, const char*> cases[] = {{1, "0.3, 0.1 and 0.7, 0.1"},
+                                                    {10, "3, 1 and 7, 1"},
+                                                    {1e-12, "3e-13, 1e-13 and 7e-13, 1e-13"}};
+    for (const auto& [scale, weights] : cases) {
         const std::vector<Answers> answers = {{{0, 1}, {0, 0}, {0.3 * scale, 0.1 * scale}},
                                               {{1, 1}, {1, 0}, {0.7 * scale, 0.1 * scale}}};
         const double found = with_one_sum(2, 6, [&](int rank, const SumOverRanks& sum_over_ranks) {
             return balanced_accuracy(answers[static_cast<std::size_t>(rank)], 3, sum_over_ranks);
         })[0];
         if (!(std::abs(found - 0.8) < 1e-12))
-            throw Wrong("Two ranks, whose weights are " +
-                        std::string(scale == 1 ? "0.3, 0.1 and 0.7, 0.1" : "3, 1 and 7, 1") +
-                        ": you say " + std::to_string(found) + ", right is 0.8.\n" +
+            throw Wrong("Two ranks, whose weights are " + std::string(weights) + ": you say " +
+                        std::to_string(found) + ", right is 0.8.\n" +
                         (std::abs(found - 0.8) < 1e-6
                              ? "Its digits are those of a float: add doubles.\n"
                              : "") +
                         "An answer counts as much as its weight says, which need not be 0 or 1; "
                         "and a class occurs if its weights sum up to more than 0, also if that is "
-                        "less than 1.");
+                        "far less than 1.");
     }
 }
 
