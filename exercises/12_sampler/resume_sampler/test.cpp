@@ -31,7 +31,8 @@ std::string cause_of(const EpochState& found, const EpochState& begin, int sampl
         return found.seed == begin.seed && found.epoch == epoch && found.taken == taken;
     };
     if (found.seed != begin.seed)
-        return "The seed is the sampler's, and stays: epochs differ by their number.\n";
+        return "The seed is the sampler's, and stays, all 64 bits of it: epochs differ by their "
+               "number.\n";
     if (found.epoch > begin.epoch + 1)
         return "One epoch has ended: the next one begins, and not a later one.\n";
     if (is(begin.epoch, begin.taken + wanted * part.world_size))
@@ -78,6 +79,10 @@ void check_states() {
     check_state({9, 3, 0}, 24, {2, 4, 3}, {9, 4, 0},
                 "The last batch is a whole one, and nothing is left out: this is the end, too.");
     check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
+    const std::uint64_t large = 12'345'678'901'234'567'890u;
+    for (const int steps : {1, 3})
+        check_state({large, 3, 0}, 24, {2, 4, steps}, {large, steps / 3 + 3, steps % 3 * 8},
+                    "A seed may be any number of 64 bits.");
     for (const int steps : {1, 2})
         check_state({9, 3, 0}, 24, {2, 2'000'000'000, steps}, {9, 4, 0},
                     "A batch may be larger than all that is left. Two of these have more samples "
