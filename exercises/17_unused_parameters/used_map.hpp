@@ -9,7 +9,8 @@
 
 namespace ddp {
 
-// A node that forward has recorded: a parameter or an operation. Its inputs stand before it.
+// A node that forward has recorded: a parameter or an operation. Its inputs stand before it. A
+// parameter has one node at most.
 struct GraphNode {
     std::vector<int> inputs = {};  // numbers of other nodes; a parameter has none
     int parameter = -1;            // the parameter's number; -1 for an operation
