@@ -3,6 +3,7 @@
 #include "exercises/14_buckets/bucket_assignment.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -297,6 +298,9 @@ void check_smallest_cap() {
         "No limit makes exactly three buckets of these: 400 makes four, and 401 makes two. At "
         "most three are asked for.");
     check_cap({400, 80, 40, 800, 4, 400}, 6, "So many buckets are allowed that any limit will do.");
+    check_cap({400, 80, 40}, std::numeric_limits<std::size_t>::max(),
+              "So many buckets are allowed that any limit will do. Such a number does not fit into "
+              "an int, nor does one more than it into a std::size_t.");
     for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}})
         check_cap({400, 80, 40, 800, 4, 400}, most,
                   "Sizes are uneven: equal shares of all bytes are not what the rule makes.");
