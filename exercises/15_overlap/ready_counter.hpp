@@ -30,7 +30,8 @@ class ReadyCounter {
 };
 
 // Task in_order: begin_step and fire. Task unused: end_backward. A hook fires at most once in a
-// step. bucket_of[g] is the bucket in which gradient g lies; no bucket is empty.
+// step. bucket_of[g] is the bucket in which gradient g lies; no bucket is empty. The vector may
+// change after the call.
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of);
 
 // Task static_graph. Every step is like the first one. A hook may fire several times in a step, and
