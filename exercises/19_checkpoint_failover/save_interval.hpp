@@ -13,20 +13,22 @@ struct RunCosts {
     double restart;  // from a failure until the training continues from the last checkpoint
 };
 
-// Task finish. Returns the time at which a training of `steps` steps ends, which saves after every
-// `interval` steps and after the last one. A failure comes at each of `failures`, ascending times
-// in seconds from the beginning, whatever the training is doing. It loses all work since the last
-// complete checkpoint. A checkpoint is complete when its `save` seconds are over; a failure at
-// exactly that moment does not harm it. A failure during a restart begins the restart again. The
-// beginning costs no restart, and the training ends when its last checkpoint is complete.
+// Task finish. Returns the time at which a training of `steps` steps ends, a thousand million at
+// most, which saves after every `interval` steps and after the last one. A failure comes at each of
+// `failures`, ascending times in seconds from the beginning, whatever the training is doing. It
+// loses all work since the last complete checkpoint. A checkpoint is complete when its `save`
+// seconds are over; a failure at exactly that moment does not harm it. A failure during a restart
+// begins the restart again. The beginning costs no restart, and the training ends when its last
+// checkpoint is complete.
 double finish(const RunCosts& costs, int steps, int interval, const std::vector<double>& failures);
 
 // Task expected. Returns the seconds that a training takes for one step on average, in a run so
 // long that its ends do not matter. Failures now come at random: the times between them are
-// exponentially distributed, with a mean of `between_failures` seconds.
+// exponentially distributed, with a mean of `between_failures` seconds, which is from 1 to 1e9.
 double expected_step(const RunCosts& costs, int interval, double between_failures);
 
-// Task best. Returns the interval, from 1 to `most`, for which that is smallest.
+// Task best. Returns the interval, from 1 to `most`, for which that is smallest. `most` is a
+// million at most.
 int best_interval(const RunCosts& costs, double between_failures, int most);
 
 }  // namespace ddp

@@ -77,6 +77,15 @@ void check_finish() {
                     {0.25, 0.5, 1.5});
     check_finish_of(7, 3, {1.1}, 3.6, "Tenths of seconds: is there a float in your code?",
                     {0.1, 0.3, 1.5});
+    check_finish_of(7, 3, {1}, 16.9 / 3,
+                    "A third of a second is no whole number of microseconds, either: keep time in "
+                    "a double.",
+                    {1.0 / 3, 0.1, 2});
+    check_finish_of(10, 5, {0}, 19,
+                    "The failure comes at the very beginning, and costs a restart: does a time of "
+                    "0 stand for no failure in your code?");
+    check_finish_of(3, 2, {1e10}, 3.01e12 + 9,
+                    "Times may be long: which number stands for never in your code?", {1e12, 2, 5});
 }
 
 // ---- expected
@@ -242,6 +251,12 @@ void check_best() {
     check({1, 2, 10}, 50, 1'000'000,
           "With most of these intervals a training never gets on: exp() is infinite, and of two "
           "infinite times none is smaller. Who searches by halves must go down from there.");
+    check({0.001, 60, 10}, 1e9, 1'000'000,
+          "A step is short, a checkpoint is long, and it hardly ever fails: as seldom as you may, "
+          "which is a million steps here. Does your search end before?");
+    check({1, 2, 5000}, 50, 400,
+          "Hardly any restart comes to its end, so a step costs more than 1e40 s: which number "
+          "stands for infinity in your search?");
     for (const double between : {50.0, 700.0, 9000.0})
         check({2, 3, 20}, between, 400, "Another mean time between failures.");
 }
