@@ -15,8 +15,10 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// The first divides by two ranks and by four; no other one does, and one has an empty parameter.
-const std::vector<Sizes> models = {{5, 3, 8}, {7}, {5, 0, 3, 9, 1}, {1, 2, 30, 4}, {2, 1}};
+// The first divides by two ranks and by four; no other one does, and two have empty parameters, in
+// every place and several of them in a row.
+const std::vector<Sizes> models = {{5, 3, 8},     {7},    {5, 0, 3, 9, 1},
+                                   {1, 2, 30, 4}, {2, 1}, {0, 4, 0, 0, 3, 0}};
 constexpr int world_sizes[] = {2, 3, 4, 7, 1};
 
 std::size_t total(const Sizes& sizes) {

@@ -120,7 +120,8 @@ void check_shard_reads() {
 
 void check_parameter_reads() {
     using Sizes = std::vector<std::size_t>;
-    for (const Sizes& sizes : {Sizes{5, 3, 8}, {7}, {5, 0, 3, 9, 1}, {1, 2, 30, 4}, {2, 1}})
+    for (const Sizes& sizes :
+         {Sizes{5, 3, 8}, {7}, {5, 0, 3, 9, 1}, {1, 2, 30, 4}, {2, 1}, {0, 4, 0, 0, 3, 0}})
         for (const int from : {1, 2, 3, 4, 7}) {
             const std::size_t count = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
             const auto files = files_of(count, from);
@@ -129,7 +130,7 @@ void check_parameter_reads() {
                 const std::string what = std::to_string(count) + " elements, saved by " +
                                          std::to_string(from) + " ranks; parameter " +
                                          std::to_string(p) + ", of " + std::to_string(sizes[p]);
-                trying(what + ".");
+                trying(what + (sizes[p] == 0 ? ": it is empty, and nothing is to be read." : "."));
                 require_reads(parameter_reads(sizes, from, p), files, begin, begin + sizes[p],
                               what);
             }
