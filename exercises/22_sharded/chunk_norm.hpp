@@ -23,16 +23,17 @@ double global_norm(const RankGradients& gradients, const SumOverRanks& sum_over_
 
 // Task clip. Multiplies this rank's gradients by max_norm / (norm + 1e-6), as PyTorch does, but
 // leaves them alone where that would make them longer. `norm` is what global_norm has returned, a
-// number or infinity, and max_norm is 0 or more.
+// number or infinity, and max_norm is a number, 0 or more.
 void clip(RankGradients& gradients, double norm, double max_norm);
 
 // Squares are added up in blocks of so many elements.
 inline constexpr std::size_t norm_block = 64;
 
-// Task same_bits. Returns the norm of `count` gradients, of which this rank has chunk[0], ... as
-// numbers begin, begin + 1, ...: added in doubles, and in the same bits whatever the number of
-// ranks. `begin` is a multiple of norm_block. Every rank calls sum_over_ranks once, with at most
-// one number for each block of the model; the sum of a number and zeros is that number.
+// Task same_bits. Returns the norm of `count` gradients, fewer than 2^31, of which this rank has
+// chunk[0], ... as numbers begin, begin + 1, ...: added in doubles, and in the same bits whatever
+// the number of ranks. `begin` is a multiple of norm_block. Every rank calls sum_over_ranks once,
+// with at most one number for each block of the model; the sum of a number and zeros is that
+// number.
 double norm_by_blocks(const std::vector<float>& chunk, std::size_t begin, std::size_t count,
                       const SumOverRanks& sum_over_ranks);
 

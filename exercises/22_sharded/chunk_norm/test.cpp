@@ -132,7 +132,7 @@ void check_clip() {
                                          {1e-4, 1.005e-4},
                                          {0.0, 1.0},
                                          {4.0, 0.0},
-                                         {1e39, 1e38},
+                                         {1e40, 1e39},
                                          {INFINITY, 1.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
@@ -149,7 +149,7 @@ void check_clip() {
                 (std::isinf(norm)
                      ? "A number divided by infinity is 0, and so are finite gradients "
                        "then: that is what PyTorch makes of them."
-                 : norm > 1e38   ? "A norm is a double, and may be more than a float holds."
+                 : norm > 1e38   ? "Both norms are doubles, and may be more than a float holds."
                  : max_norm == 0 ? "With a largest norm of 0 all gradients are multiplied by 0."
                  : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
                  : yours == 1 && norm <= max_norm
