@@ -55,7 +55,8 @@ class Weights {
 };
 
 // The shape of scores and weights, each of the four 1 or more. Element [s, h, q, k] has the index
-// ((s * heads + h) * queries + q) * keys + k.
+// ((s * heads + h) * queries + q) * keys + k, which is less than 2^31. `keys` is 2^24 at most, up
+// to where a float counts.
 struct ScoreShape {
     int sentences, heads, queries, keys;
 };
@@ -67,9 +68,9 @@ struct ScoreShape {
 //     k <= q                    only if is_causal
 //
 // The weights of all other keys are 0, and a row that sees no key has zeros only. Each score that
-// is seen is read at most twice; the others, which may be NaN, are not read; each weight is written
-// once. `key_lengths` is in device memory. The result is right for any grid of any blocks. A thread
-// needs no more memory where there are more keys. The host does not wait.
+// is seen is finite, and is read at most twice; the others, which may be NaN, are not read; each
+// weight is written once. `key_lengths` is in device memory. The result is right for any grid of
+// any blocks. A thread needs no more memory where there are more keys. The host does not wait.
 void causal_softmax(const Scores& scores, const Weights& weights, const ScoreShape& shape,
                     const int* key_lengths, bool is_causal, Stream& stream);
 

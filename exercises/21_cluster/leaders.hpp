@@ -15,7 +15,8 @@ namespace ddp {
 //
 //     round 0             each rank that is no leader sends its whole array to its leader
 //     2 (H - 1) rounds    the H leaders sum up round a ring, as in 09_all_reduce: leader 0 sends to
-//                         leader 1, and so on; the array has H chunks, and a message is one chunk
+//                         leader 1, and so on; the array has H chunks, and a message is one chunk,
+//                         whichever of them the ring begins with
 //     the last round      each leader sends the whole sum to the other ranks of its node
 //
 // If all nodes have one rank, the first and the last round are left out.

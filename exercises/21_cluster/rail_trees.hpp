@@ -31,7 +31,8 @@ MessagePlan rail_tree_plan(int nodes, int ranks_per_node);
 
 // Task crossover. Returns the number of bytes up to which trees are faster than rings along the
 // rails. `nodes` is a power of two from 2 on. Each rank has a port of its own; a message of n bytes
-// between nodes takes message.seconds(n); within a node nothing takes any time. Returns 0 if rings
+// between nodes takes message.seconds(n), whose alpha and beta are above 0; within a node nothing
+// takes any time. Returns 0 if rings
 // are as fast or faster for every size.
 double trees_are_faster_up_to(const CostModel& message, int nodes, int ranks_per_node);
 
