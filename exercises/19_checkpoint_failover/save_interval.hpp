@@ -13,8 +13,8 @@ struct RunCosts {
     double restart;  // from a failure until the training continues from the last checkpoint
 };
 
-// Task finish. Returns the time at which a training of `steps` steps ends, a thousand million at
-// most, which saves after every `interval` steps and after the last one. A failure comes at each of
+// Task finish. Returns the time at which a training ends. It has `steps` steps, from 1 to 1e9, and
+// saves after every `interval` steps, 1 or more, and after the last one. A failure comes at each of
 // `failures`, ascending times in seconds from the beginning, whatever the training is doing. It
 // loses all work since the last complete checkpoint. A checkpoint is complete when its `save`
 // seconds are over; a failure at exactly that moment does not harm it. A failure during a restart

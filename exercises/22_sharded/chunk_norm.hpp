@@ -29,7 +29,7 @@ void clip(RankGradients& gradients, double norm, double max_norm);
 // Squares are added up in blocks of so many elements.
 inline constexpr std::size_t norm_block = 64;
 
-// Task same_bits. Returns the norm of `count` gradients, fewer than 2^31, of which this rank has
+// Task same_bits. Returns the norm of `count` gradients, from 1 to 2^31 - 1, of which this rank has
 // chunk[0], ... as numbers begin, begin + 1, ...: added in doubles, and in the same bits whatever
 // the number of ranks. `begin` is a multiple of norm_block. Every rank calls sum_over_ranks once,
 // with at most one number for each block of the model; the sum of a number and zeros is that
