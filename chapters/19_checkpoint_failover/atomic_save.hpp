@@ -34,7 +34,7 @@ class Folder {
     // Removes the file; it is no error if there is none.
     virtual void remove(const std::string& name) = 0;
 
-    virtual std::vector<std::string> names() const = 0;
+    virtual std::vector<std::string> names() const = 0;  // in any order
     virtual std::vector<std::uint8_t> read(const std::string& name) const = 0;
     virtual std::string path() const = 0;  // for messages
 };

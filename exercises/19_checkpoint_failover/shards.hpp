@@ -22,7 +22,8 @@ using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 void save_shards(Folder& folder, int step, const Shards& shards);
 
 // Returns the shards of the last step that was saved, or nothing if there is none. The process that
-// loads is another one than that which has saved, and knows the files alone. Changes no file.
+// loads is another one than that which has saved, and knows the files alone. Changes no file. What
+// the folder throws passes through.
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need, whoever has written it.

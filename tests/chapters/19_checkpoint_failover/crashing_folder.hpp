@@ -28,13 +28,16 @@ class CrashingFolder final : public Folder {
     // synced, and any of the changes of names that were not synced.
     std::vector<Contents> after_power_failure() const;
 
+    // From now on read() throws, as of a disk that is broken.
+    void break_disk() { is_broken_ = true; }
+
     bool make() override { return false; }
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
     void sync(const std::string& name) override;
     void rename(const std::string& from, const std::string& to) override;
     void sync_names() override;
     void remove(const std::string& name) override;
-    std::vector<std::string> names() const override;
+    std::vector<std::string> names() const override;  // backwards: no order is promised
     std::vector<std::uint8_t> read(const std::string& name) const override;
     std::string path() const override { return "memory"; }
 
@@ -50,6 +53,7 @@ class CrashingFolder final : public Folder {
     void change(const Change& change);
 
     int calls_;
+    bool is_broken_ = false;
     std::vector<File> files_;
     Names now_, synced_;
     std::vector<Change> since_sync_;
