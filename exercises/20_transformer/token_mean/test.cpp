@@ -202,6 +202,9 @@ void check_skew() {
     check_skew_of({{7, 2, 9}, {3, 0}, {11}}, 27.0 / 6, "All of it is at work here.");
     check_skew_of({{2'000'000'000, 2}, {1}}, 4e9,
                   "Such a product is more than an int holds: multiply doubles.");
+    check_skew_of({{2'000'000'000, 1'500'000'050}}, 2'000'000'000 / 1'500'000'050.0,
+                  "A float rounds such products, and the smallest of them is more than the largest "
+                  "int: does your search for it begin there?");
 }
 
 // ---- Task divisors
