@@ -163,7 +163,8 @@ void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours,
 
 void check_extremes() {
     const std::vector<int> shapes[] = {{2, 2},    {3},       {3, 3},    {2, 3, 1}, {4, 1, 1, 1},
-                                       {2, 5, 1}, {1, 1, 1}, {2, 1, 2}, {2, 2, 3}};
+                                       {2, 5, 1}, {1, 1, 1}, {2, 1, 2}, {2, 2, 3}, {2, 1, 1},
+                                       {1, 2, 1}, {1, 1, 2}, {3, 2, 2}};
     for (const std::vector<int>& ranks_on_node : shapes) {
         const NodeOf in_order = node_after_node(ranks_on_node);
         check_placement(ranks_on_node, fewest_leaving(ranks_on_node), false,
@@ -201,18 +202,19 @@ std::string cause_of_chunks(const Chunks& chunks, int ranks_per_node, double byt
     return "";
 }
 
-void check_borders_of(int nodes, int ranks_per_node) {
-    const double bytes = 841;
+void check_borders_of(int nodes, int ranks_per_node, double bytes = 841) {
     const Chunks yours = best_borders(nodes, ranks_per_node, bytes);
     const int ranks = nodes * ranks_per_node;
     const std::string what = format_count(nodes, "node") + " of " +
-                             format_count(ranks_per_node, "rank") +
-                             ", 841 bytes, your chunks have " + text_of(yours) + " bytes";
+                             format_count(ranks_per_node, "rank") + ", " + format_fixed(bytes, 0) +
+                             " bytes, your chunks have " + text_of(yours) + " bytes";
     if (static_cast<int>(yours.size()) != ranks)
         throw Wrong(what + ": there are N = " + std::to_string(ranks) + " chunks.");
     if (!is_near(std::accumulate(yours.begin(), yours.end(), 0.0), bytes) ||
         std::ranges::min(yours) < 0)
-        throw Wrong(what + ": these are not 841 bytes in all, none of them less than nothing.");
+        throw Wrong(what + ": these are not " + format_fixed(bytes, 0) +
+                    " bytes in all, none of them less than nothing." +
+                    (bytes > 2e9 ? "\nSo many bytes are more than an int holds." : ""));
     const NodeOf node_of =
         node_after_node(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
     const double busiest = std::ranges::max(followed(by_contract, node_of, yours));
@@ -232,6 +234,7 @@ void check_borders() {
     check_borders_of(3, 5);
     check_borders_of(2, 2);
     check_borders_of(4, 1);
+    check_borders_of(2, 2, 5e9);
 }
 
 }  // namespace
