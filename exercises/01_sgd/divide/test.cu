@@ -180,6 +180,14 @@ void check_forward() {
             "After a / b the inputs hold other numbers than before. A copy of a Tensor is the same "
             "memory: the quotient needs memory of its own, Tensor quotient(device, shape).");
     check_unrecorded();
+    const std::vector<float> tiny(2, 1e-39f);
+    compare(
+        "1e-39 / 1e-39",
+        divide(tape.constant(Tensor(device, {2}, tiny)), tape.constant(Tensor(device, {2}, tiny)))
+            .value(),
+        {1, 1},
+        "It is 1, but 1 / 1e-39 is more than a float holds: divide a by b, and do not multiply "
+        "it by 1 / b.");
     const Variable zeros = tape.constant(Tensor(device, {2}, std::vector<float>{0, 0}));
     const Variable by_zero =
         divide(tape.constant(Tensor(device, {2}, std::vector<float>{3, -3})), zeros);
