@@ -260,6 +260,28 @@ void check_refused_step(const std::string& what, const std::function<void(Digits
     check_after_failure(digits, what);
 }
 
+// Checks a stream that is captured already.
+void check_refused_begin() {
+    Digits digits({8, 9});
+    DDP_CHECK(cudaStreamBeginCapture(digits.stream, cudaStreamCaptureModeThreadLocal));
+    bool is_refused = false;
+    try {
+        const CapturedStep captured(digits.stream, digits.step());
+    } catch (const GpuError&) {
+        is_refused = true;
+    }
+    cudaGraph_t outer = nullptr;
+    cudaStreamEndCapture(digits.stream, &outer);  // fails if the answer has ended the capture
+    if (outer != nullptr)
+        cudaGraphDestroy(outer);
+    cudaGetLastError();
+    if (!is_refused)
+        throw Wrong(
+            "The stream is captured already, so cudaStreamBeginCapture refuses to begin: your "
+            "constructor goes on all the same. Is each call of CUDA checked?");
+    held();
+}
+
 // Returns what goes wrong on a thread that works while another one captures, or "".
 std::string work_beside_a_capture(Digits& digits) {
     try {
@@ -345,6 +367,7 @@ void check_capture() {
         },
         "The capture has failed with that call, and its end says so: is each call of CUDA "
         "checked?");
+    check_refused_begin();
     check_threads();
 }
 
@@ -609,7 +632,7 @@ void check_training() {
 }
 
 void check_batch_work() {
-    const Sizes sizes{3000, 3, 1009};
+    const Sizes sizes{3000, 3, 1103};  // a batch has more rows than a block may have threads
     const std::string what = sizes.text() + ". enqueue_next_batch()";
     Batches batches(sizes);
     const auto work = [&] {
@@ -635,6 +658,9 @@ void check_number() {
     check_batches({5, 2, 8}, "There is one batch, and it is not full.");
     check_batches({4, 1, 1}, "Each row is a batch.");
     check_batches({1009, 3, 100}, "No number divides another one here.");
+    check_batches({5, 1025, 2},
+                  "A row has 1025 inputs, and a block at most 1024 threads: each thread copies as "
+                  "many as there are for it.");
     check_captured_batches();
     check_training();
     check_batch_work();
@@ -674,6 +700,11 @@ class WatchedStep {
         forget();
     }
 
+    // Calls `act` while the host enqueues the part.
+    void interrupt(int part, std::function<void()> act) {
+        interrupted_ = part;
+        act_ = std::move(act);
+    }
     // Part `watcher` looks for `other`, for so long at most.
     void watch(int watcher, int other) { other_[static_cast<std::size_t>(watcher)] = other; }
     void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
@@ -702,6 +733,8 @@ class WatchedStep {
     Buffer<int> begun_, has_seen_;
     std::vector<int> other_;
     std::chrono::nanoseconds patience_{0};
+    int interrupted_ = nobody;
+    std::function<void()> act_;
     struct Call {
         int part;
         bool is_on_its_stream;
@@ -717,6 +750,8 @@ StepPart WatchedStep::part(Kind kind, int bucket) {
             {own, static_cast<cudaStream_t>(stream) == static_cast<cudaStream_t>(right)});
         launch(stream, {1, 1}, watching_part, own, other_[static_cast<std::size_t>(own)],
                static_cast<std::uint64_t>(patience_.count()), begun_.data(), has_seen_.data());
+        if (own == interrupted_)
+            act_();
     };
 }
 
@@ -855,6 +890,29 @@ void check_many_buckets() {
                    "of another bucket has yet to wait for?");
 }
 
+// Checks a step while another thread enqueues one of its own.
+void check_two_steps() {
+    WatchedStep mine(2), theirs(2);
+    mine.set_patience(std::chrono::milliseconds(is_first_order() ? 100 : 5));
+    mine.watch(part_of(sum, 0), part_of(update, 0));
+    mine.interrupt(part_of(backward, 1), [&] { std::jthread([&] { theirs.enqueue(); }).join(); });
+    trying("Two threads enqueue a step at the same time, each on streams of its own.");
+    mine.enqueue();
+    trying("");
+    for (WatchedStep* step : {&mine, &theirs}) {
+        step->compute.synchronize();
+        step->communication.synchronize();
+        check_runs(*step, "while another thread enqueues a step of its own");
+    }
+    if (mine.has_seen()[part_of(sum, 0)] != 0)
+        throw Wrong(
+            "While a thread enqueues its step, another one enqueues a step, too, on other streams. "
+            "Then the first one's update of bucket 0 has begun before the sum of bucket 0 has "
+            "ended. Ranks are threads here: events belong to a call, and are neither static nor "
+            "global.");
+    held();
+}
+
 void check_fork_host() {
     WatchedStep step(2);
     const std::string wrong = wrong_if_host_waits(step.compute, [&] { step.enqueue(); });
@@ -873,6 +931,8 @@ void check_fork() {
     check_overlap(2);
     check_overlap(3);
     check_many_buckets();
+    check_two_steps();
+    check_needs(0, backward);  // a step of no parts
 }
 
 }  // namespace
