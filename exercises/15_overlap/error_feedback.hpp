@@ -18,7 +18,7 @@ struct LargestElements {
 // Task compress. Returns the `k` elements of gradient + error that are largest in magnitude; among
 // equal ones those with the lowest indices. `error` holds what this rank has not sent in earlier
 // steps (0 at first), and is updated to what it has not sent now. It is as long as the gradient; k
-// is at most that length, and may be 0.
+// is at most that length, and may be 0. No element is NaN.
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
                          std::vector<float>& error);
 

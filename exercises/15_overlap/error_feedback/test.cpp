@@ -81,7 +81,10 @@ void check_step(const Floats& gradient, std::size_t k, Floats& error, const Larg
         throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
                     ". What was not sent is " + text_of(right_error) +
                     ": sent and kept together are what was there before. `error` is all that is "
-                    "remembered from step to step.");
+                    "remembered from step to step." +
+                    (std::ranges::any_of(error, [](float left) { return std::isnan(left); })
+                         ? " (Infinity minus infinity is NaN.)"
+                         : ""));
 }
 
 // 400 elements and 30 steps: whatever came in has been sent, or is in the error.
@@ -152,6 +155,12 @@ void check_compress() {
     error = {0, 0, 0};
     check_step({1e-30f, 3e-30f, -2e-30f}, 1, error, {{1}, {3e-30f}}, {1e-30f, 0, -2e-30f},
                "Compare magnitudes, and not squares: that of so small a float is 0.");
+    error.clear();
+    check_step({}, 0, error, {}, {}, "The gradient has no element, and there is nothing to send.");
+    constexpr float infinite = std::numeric_limits<float>::infinity();
+    error = {1, 2};
+    check_step({infinite, 1}, 1, error, {{0}, {infinite}}, {0, 3},
+               "An infinite element is larger than all others.");
     check_many_equal_ones();
     check_that_nothing_is_lost();
 }
