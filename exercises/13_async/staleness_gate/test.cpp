@@ -85,7 +85,10 @@ class Book {
                 (!left_.empty() && done_[at(worker)] > 999
                      ? " One that has left is not the slowest again, however long others go on."
                      : "") +
-                " Is it compared with the slowest one of those that are there, and no other?");
+                " Is it compared with the slowest one of those that are there, and no other?" +
+                (workers_ > 64 ? " (Is there a bit for each worker, in a number that has no more "
+                                 "than 32 or 64?)"
+                               : ""));
         if (!may_begin)
             return;
         gate_->end_step(worker);
@@ -249,6 +252,21 @@ void check_patience() {
             "Worker 1 has waited for worker 0 in vain. Now worker 0 does its step, and worker 1 "
             "calls again: it need not wait, and you let it wait. A call that gives up must leave "
             "nothing behind.");
+}
+
+// A patience of so many microseconds that an int would be below 0.
+void check_long_patience() {
+    constexpr milliseconds patience{2'147'484};
+    const auto gate = gate_with_one_ahead(2);
+    auto waiting = std::async(std::launch::async, [&] { return gate->begin_step(1, patience); });
+    std::this_thread::sleep_for(milliseconds(20));
+    gate->begin_step(0, at_once);
+    gate->end_step(0);
+    if (!waiting.get())
+        throw Wrong(
+            "Worker 1 waits for worker 0 with a patience of 2147484 ms. Worker 0 does its step 20 "
+            "ms later, and worker 1 has given up. So many microseconds are more than an int "
+            "holds: std::chrono counts in 64 bits.");
 }
 
 // Other workers' steps wake a worker before its time, and do not make its patience longer.
@@ -421,6 +439,7 @@ void check_bound() {
             gate.end_step(slowest);
         },
         "then does its step");
+    check_long_patience();
 }
 
 void check_leaving() {
@@ -443,8 +462,14 @@ void check_leaving() {
         }
     Book long_run(2, 1);
     long_run.leave(0);
-    for (int i = 0; i < 20'000; i++)
+    for (int i = 0; i < 1'100'000; i++)
         long_run.step(1);  // a worker that has left is never the slowest again
+    Book many(300, 0);
+    many.leave(256);
+    for (int worker = 1; worker < 300; worker++)
+        if (many.is_there(worker))
+            many.step(worker);
+    many.step(2);  // must wait for worker 0, which is there
     check_who_is_woken([](WaitingGate& gate, int slowest) { gate.leave(slowest); }, "leaves");
     check_who_is_woken(
         [](WaitingGate& gate, int slowest) {
@@ -567,6 +592,7 @@ void check_seconds() {
     check_slow(20, 2, 0.5, 1, "All are equally fast here.");
     check_slow(7, 5, 0.25, 4, "With so few steps nobody ever has to wait.");
     check_slow(10, 5, 0.25, 1.5, "With so few steps nobody ever has to wait.");
+    check_slow(3, 7, 0.25, 4, "The bound is larger than the number of steps: nobody has to wait.");
 }
 
 }  // namespace
