@@ -237,6 +237,10 @@ void check_port_load() {
     check_load({2, 7, 3}, true,
                "Seven rails and three ports: the places 0, 3 and 6 use port 0, which sends most.");
     check_load({3, 1, 1}, true, "One rank a node: one rail.");
+    check_load(
+        {2, 21, 7}, true,
+        "Three rails use each port. Times 21, a float near 1 / 7 may be more than 3: round up "
+        "with whole numbers.");
 }
 
 // ---- Task divisors
