@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "cuda_on_cpu/fence.hpp"
 
@@ -34,14 +36,55 @@ constexpr std::size_t fiber_stack_bytes =
     CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
 constexpr std::size_t guard_bytes = 64 << 10;  // a multiple of every page size
 
-std::byte* new_stack() {
-    void* memory = mmap(nullptr, guard_bytes + fiber_stack_bytes, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED)
-        throw std::bad_alloc();
-    auto* stack = static_cast<std::byte*>(memory) + guard_bytes;
-    mprotect(stack, fiber_stack_bytes, PROT_READ | PROT_WRITE);
-    return stack;
+// Stacks of fibers that have gone, for those that come: each new stream has a thread of its own
+// with fibers of its own, and to map a stack and give it back takes longer than a small kernel.
+class SpareStacks {
+  public:
+    std::byte* take() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!spare_.empty()) {
+                std::byte* stack = spare_.back();
+                spare_.pop_back();
+                return stack;
+            }
+        }
+        return map();
+    }
+    void give(std::byte* stack) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (spare_.size() < most) {
+                spare_.push_back(stack);
+                return;
+            }
+        }
+        unmap(stack);
+    }
+
+  private:
+    static constexpr std::size_t most = 1024;  // as many as a block has threads
+
+    static std::byte* map() {
+        void* memory = mmap(nullptr, guard_bytes + fiber_stack_bytes, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (memory == MAP_FAILED)
+            throw std::bad_alloc();
+        auto* stack = static_cast<std::byte*>(memory) + guard_bytes;
+        mprotect(stack, fiber_stack_bytes, PROT_READ | PROT_WRITE);
+        return stack;
+    }
+    static void unmap(std::byte* stack) {
+        munmap(stack - guard_bytes, guard_bytes + fiber_stack_bytes);
+    }
+
+    std::mutex mutex_;
+    std::vector<std::byte*> spare_;
+};
+// Never destroyed: threads of streams may end behind it.
+SpareStacks& spare_stacks() {
+    static auto* stacks = new SpareStacks;
+    return *stacks;
 }
 
 }  // namespace
@@ -64,7 +107,7 @@ Fiber::Fiber() {
 Fiber::Fiber(Entry entry, void* owner_)
     : owner(owner_),
       entry_(entry),
-      stack_bottom_(new_stack()),
+      stack_bottom_(spare_stacks().take()),
       stack_bytes_(fiber_stack_bytes),
       guard_bytes_(guard_bytes) {
     restart();
@@ -77,7 +120,7 @@ Fiber::~Fiber() {
     __tsan_destroy_fiber(thread_sanitizer_fiber_);
 #endif
     forget_frames();
-    munmap(stack_bottom_ - guard_bytes, guard_bytes + fiber_stack_bytes);
+    spare_stacks().give(stack_bottom_);
 }
 
 void Fiber::restart() {
