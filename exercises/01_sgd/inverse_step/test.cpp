@@ -166,7 +166,7 @@ void check_house_behind_step() {
 }
 
 bool converges(const House& house, double learning_rate) {
-    Descent descent(house, {}, learning_rate);
+    Descent descent(house, {0, 0, 1}, learning_rate);  // with an error, also if the price is 0
     const double first = descent.step();
     double last = first;
     for (int i = 0; i < 20 && std::isfinite(last); i++)
@@ -225,6 +225,9 @@ void check_largest_rate() {
                "This is a castle, and its rate is small. Do you search for it between two bounds? "
                "It follows from the house, however large that is.");
     check_rate({2, 3, 40}, "Only the price is different here: does it matter?");
+    check_rate({2, 3, 0},
+               "The price is 0, and so is the error of parameters that are 0: it never grows, and "
+               "yet another one would. By which factor does a step change an error?");
 }
 
 }  // namespace
