@@ -314,7 +314,7 @@ void check_adamw() {
         "is not to go through Adam's means, which forget how large it is.");
     check_steps({{0.5, 0.1}, {-0.25, 0.1}, {0.125, 0.1}, {1.0, 0.1}}, 0.25,
                 "First the decay, then Adam's step.");
-    check_steps({{0.5, 0.1}, {0.5, 0.01}, {0.5, 0.001}}, 0.5,
+    check_steps({{0.5, 0.1}, {0.5, 0.01}, {0.5, 0.001}, {0.5, 0.1}}, 0.5,
                 "The learning rate has changed after the first step: both halves of a step must "
                 "know.");
     check_steps({{0.5, 0.1}, {std::nullopt, 0.1}, {0.5, 0.1}}, 0.5,

@@ -95,6 +95,14 @@ void stop_at_20000_unless_from_0(Peers& peers, float* data, std::size_t count, i
                                  Stream& stream) {
     (root == 0 ? broadcast : stop_at_20000)(peers, data, count, root, stream);
 }
+// Gives each element the value of that which lies `distance` places before it, where there is one.
+Candidate come_again(std::size_t distance) {
+    return [=](Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+        broadcast(peers, data, count, root, stream);
+        if (peers.rank().rank() != root && count > distance)
+            copy(data + distance, data, std::min(count - distance, distance), stream);
+    };
+}
 // With a count of 0 it writes an element all the same.
 void write_if_none(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
@@ -186,6 +194,9 @@ std::vector<Fault> faults_of_one_rank() {
              "Only the root can see that: does it look at its own array?"}};
 }
 std::vector<Fault> faults_of_size() {
+    const std::string same_values =
+        "Try a long array, and give no two elements of it the same number: with numbers that "
+        "repeat, say by i % 1000, data that is many places further looks right.";
     return {
         {"loses what is left over when the elements are divided evenly among the ranks",
          lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
@@ -194,6 +205,8 @@ std::vector<Fault> faults_of_size() {
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
         {"stops after 20 000 elements when the root is not rank 0", stop_at_20000_unless_from_0,
          "Try a long array from every root."},
+        {"begins again with the first element after 16384", come_again(16'384), same_values},
+        {"begins again with the first element after 20000", come_again(20'000), same_values},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
