@@ -27,8 +27,9 @@ void save_shards(Folder& folder, int step, const Shards& shards);
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need, whoever has written it.
-// Wherever it is interrupted, load_shards finds the same shards as before. Only if the last save was
-// killed before it had returned, a failure of the power may bring back those before it, as a whole.
+// Wherever it is interrupted, be it by what the folder throws, load_shards finds the same shards as
+// before. Only if the last save was killed before it had returned, a failure of the power may bring
+// back those before it, as a whole.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

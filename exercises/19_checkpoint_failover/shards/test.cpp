@@ -338,6 +338,23 @@ void check_that_it_is_not_trusted() {
     }
 }
 
+// Throws Wrong if a checkpoint is forgotten because it cannot be read.
+void check_that_it_is_kept_unread() {
+    CrashingFolder folder({}, never);
+    save_shards(folder, 1, shards_of(1, 2));
+    folder.break_disk();
+    try {
+        forget_shards(folder);
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception&) {
+        held();
+    }
+    require(loaded(folder.after_kill()), shards_of(1, 2),
+            "Step 1 was saved, and then the disk could not be read: read() threw, and "
+            "forget_shards took the checkpoint for none. Let what the folder throws pass.");
+}
+
 void check_forget_shards() {
     CrashingFolder folder({}, never);
     std::size_t once = 0;
@@ -391,6 +408,7 @@ void check_forget_shards() {
                       "Step 4 was saved, and a process that was killed has left a core.4711.");
     }
     check_that_it_is_not_trusted();
+    check_that_it_is_kept_unread();
     // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
     CrashingFolder first({}, 3);
     try {
