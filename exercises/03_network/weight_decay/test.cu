@@ -196,6 +196,36 @@ void check_steps(const std::vector<Step>& steps, double weight_decay, const std:
     held();
 }
 
+// Two steps while the device's stream stands still: whatever runs on another one comes first. An
+// optimizer whose step is wrong without that is told so by other checks.
+void check_stream() {
+    constexpr double learning_rate = 0.1, weight_decay = 0.5;
+    Device device;
+    const auto w = parameter(device, {4});
+    const std::unique_ptr<Optimizer> optimizer = make_adamw({w}, learning_rate, weight_decay);
+    RightAdamW right{4};
+    const auto is_right = [&] { return std::abs(number(*w) - right.value) <= 2e-5; };
+    right.step(0.5, learning_rate, weight_decay);
+    set_gradient(*w, {0.5});
+    optimizer->step();
+    if (!is_right())
+        return;
+    {
+        const Gate gate(device.stream());
+        optimizer->step();
+        optimizer->step();
+    }
+    for (int i = 0; i < 2; i++)
+        right.step(0.5, learning_rate, weight_decay);
+    if (!is_right())
+        throw Wrong(text("Two steps, one right after the other: the parameter is %.6g; right is "
+                         "%.6g.\n",
+                         number(*w), right.value) +
+                    "Is your kernel on value.device().stream()? That is where Adam's step runs, "
+                    "and on another stream it comes too early or too late.");
+    held();
+}
+
 // Two parameters: the first one takes no part.
 void check_two_parameters() {
     constexpr double learning_rate = 0.1, weight_decay = 0.5;
@@ -308,6 +338,7 @@ void check_who_steps() {
 void check_adamw() {
     check_steps({{0.5, 0.01}, {-0.25, 0.01}, {0.125, 0.01}}, 0,
                 "There is no decay here: this is Adam alone.");
+    check_stream();
     check_steps(
         {{0.0, 0.1}}, 0.5,
         "The gradient is 0, and a step takes learning_rate * weight_decay of each value. It "
