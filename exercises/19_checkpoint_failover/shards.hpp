@@ -18,7 +18,8 @@ using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 // Task save_and_load. After it has returned, load_shards finds these shards.
 // Task crash_safe. After it has returned, load_shards finds these shards even after a power
 // failure. And wherever the process is killed within it, or the power fails, load_shards finds
-// either all of these shards or all that it would have found before.
+// either all of these shards or all that it would have found before. Only if the save before was
+// killed before it had returned, a failure of the power may bring back what was there before that.
 void save_shards(Folder& folder, int step, const Shards& shards);
 
 // Returns the shards of the last step that was saved, or nothing if there is none. The process that
@@ -28,8 +29,7 @@ std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need, whoever has written it.
 // Wherever it is interrupted, be it by what the folder throws, load_shards finds the same shards as
-// before. Only if the last save was killed before it had returned, a failure of the power may bring
-// back those before it, as a whole.
+// before; only after a save that was killed, as above, those before it.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

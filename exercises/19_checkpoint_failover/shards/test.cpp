@@ -274,6 +274,30 @@ void check_that_it_is_saved_again(const Contents& start, const Shards& old, int 
     }
 }
 
+// Goes on, by `act`, in a folder in which the save of step 2 was killed when it counted, but its
+// names were not on the disk: a failure of the power may bring back step 1. `allowed` is what may
+// be found then.
+void crash_after_a_killed_save(const std::function<void(Folder&)>& act,
+                               const std::vector<std::optional<Shards>>& allowed,
+                               const std::string& cause) {
+    CrashingFolder folder({}, never);
+    save_shards(folder, 1, shards_of(1, 2));
+    for (int call = 0;; call++) {
+        CrashingFolder killed(folder.after_kill(), call);
+        try {
+            save_shards(killed, 2, shards_of(2, 2));
+            return;
+        } catch (const Crash&) {
+        }
+        if (loaded(killed.after_kill()) == shards_of(2, 2))
+            crash_everywhere(killed, act, allowed,
+                             " The save of step 2 was killed when load_shards found it, and before "
+                             "its last sync_names(). So a failure of the power may bring step 1 "
+                             "back, whole" +
+                                 cause);
+    }
+}
+
 void check_crash_safe() {
     const Shards old = shards_of(1, 2);
     crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
@@ -295,6 +319,11 @@ void check_crash_safe() {
         "needs something between two numbers.");
     for (const int count : {2, 3})
         check_that_it_is_saved_again(first.after_kill(), old, 2, count);
+    crash_after_a_killed_save(
+        [](Folder& now) { save_shards(now, 3, shards_of(3, 2)); },
+        {old, shards_of(2, 2), shards_of(3, 2)},
+        ": until there is something newer on the disk, its files must stay as "
+        "they are, too.");
 }
 
 // Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
@@ -315,27 +344,6 @@ void check_forgets(const Contents& left, std::size_t files_of_one, const std::st
                                   "nobody needs it.\n"
                                 : "") +
                 "Ask what load_shards needs, and remove everything else.");
-}
-
-// The last save was killed when it counted, but no name of it was on the disk: a failure of the
-// power may bring back the step before.
-void check_that_it_is_not_trusted() {
-    CrashingFolder folder({}, never);
-    save_shards(folder, 1, shards_of(1, 2));
-    for (int call = 0;; call++) {
-        CrashingFolder killed(folder.after_kill(), call);
-        try {
-            save_shards(killed, 2, shards_of(2, 2));
-            return;
-        } catch (const Crash&) {
-        }
-        if (loaded(killed.after_kill()) == shards_of(2, 2))
-            crash_everywhere(killed, forget_shards, {shards_of(1, 2), shards_of(2, 2)},
-                             " The save of step 2 was killed when load_shards found it, and before "
-                             "its last sync_names(). So a failure of the power may bring step 1 "
-                             "back, and forget_shards had removed its files. What replaces them "
-                             "must be on the disk first.");
-    }
 }
 
 // Throws Wrong if a checkpoint is forgotten because it cannot be read.
@@ -407,7 +415,9 @@ void check_forget_shards() {
         check_forgets(again.after_kill(), once,
                       "Step 4 was saved, and a process that was killed has left a core.4711.");
     }
-    check_that_it_is_not_trusted();
+    crash_after_a_killed_save(forget_shards, {shards_of(1, 2), shards_of(2, 2)},
+                              ", and forget_shards had removed its files. What replaces them must "
+                              "be on the disk first.");
     check_that_it_is_kept_unread();
     // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
     CrashingFolder first({}, 3);
