@@ -29,10 +29,6 @@ bool holds(std::span<const std::byte> bytes, std::uintptr_t address) {
     return address - reinterpret_cast<std::uintptr_t>(bytes.data()) < bytes.size();
 }
 
-std::uint32_t set_bits(const std::vector<bool>& bits) {
-    return static_cast<std::uint32_t>(std::count(bits.begin(), bits.end(), true));
-}
-
 }  // namespace
 
 // ---- Launches
@@ -71,6 +67,17 @@ std::unique_ptr<BlockWatch> WatchedLaunch::block_begins(std::uint64_t block,
 
 // ---- Who uses what
 
+void ElementSet::add(std::size_t element) {
+    words_[element / 64] |= std::uint64_t{1} << element % 64;
+}
+
+std::uint32_t ElementSet::size() const {
+    int elements = 0;
+    for (const auto& [number, bits] : words_)
+        elements += std::popcount(bits);
+    return static_cast<std::uint32_t>(elements);
+}
+
 ArrayUses::ArrayUses(std::size_t threads) : threads_(threads) {
     const std::lock_guard lock(observed().mutex);
     arrays_ = observed().arrays;
@@ -85,11 +92,10 @@ void ArrayUses::note(std::size_t thread, std::uintptr_t address, std::size_t byt
         if (offset >= array.elements * array.element_bytes)
             continue;
         OfThread& use = uses_[thread * arrays_.size() + a];
-        std::vector<bool>& bits = is_write ? use.written : use.read;
-        bits.resize(array.elements);
+        ElementSet& elements = is_write ? use.written : use.read;
         for (std::size_t i = offset / array.element_bytes;
              i < array.elements && i * array.element_bytes < offset + bytes; i++) {
-            bits[i] = true;
+            elements.add(i);
             use.reads += is_write ? 0 : 1;
         }
     }
@@ -101,8 +107,8 @@ KernelUse ArrayUses::counted() const {
     for (std::size_t a = 0; a < arrays_.size(); a++)
         for (std::size_t t = 0; t < threads_; t++) {
             const OfThread& one = uses_[t * arrays_.size() + a];
-            all[a].read.push_back(set_bits(one.read));
-            all[a].written.push_back(set_bits(one.written));
+            all[a].read.push_back(one.read.size());
+            all[a].written.push_back(one.written.size());
             all[a].reads += one.reads;
         }
     return use;

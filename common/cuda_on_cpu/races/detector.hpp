@@ -38,6 +38,17 @@ class Releases {
     std::array<Shard, 64> shards_;
 };
 
+// A set of elements. Its size is that of what a thread uses, and not of the array: there may be
+// very many threads.
+class ElementSet {
+  public:
+    void add(std::size_t element);
+    std::uint32_t size() const;
+
+  private:
+    std::unordered_map<std::size_t, std::uint64_t> words_;  // of 64 elements each
+};
+
 // Counts how the threads of a launch use the observed arrays.
 class ArrayUses {
   public:
@@ -48,8 +59,8 @@ class ArrayUses {
     KernelUse counted() const;
 
   private:
-    struct OfThread {  // bits: element by element
-        std::vector<bool> read, written;
+    struct OfThread {
+        ElementSet read, written;
         std::uint64_t reads = 0;
     };
     const std::size_t threads_;
