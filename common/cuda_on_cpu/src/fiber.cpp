@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "cuda_on_cpu/fence.hpp"
 
@@ -43,19 +43,16 @@ class SpareStacks {
     std::byte* take() {
         {
             const std::lock_guard lock(mutex_);
-            if (!spare_.empty()) {
-                std::byte* stack = spare_.back();
-                spare_.pop_back();
-                return stack;
-            }
+            if (count_ > 0)
+                return spare_[--count_];
         }
         return map();
     }
     void give(std::byte* stack) {
         {
             const std::lock_guard lock(mutex_);
-            if (spare_.size() < most) {
-                spare_.push_back(stack);
+            if (count_ < most) {
+                spare_[count_++] = stack;
                 return;
             }
         }
@@ -63,8 +60,6 @@ class SpareStacks {
     }
 
   private:
-    static constexpr std::size_t most = 1024;  // as many as a block has threads
-
     static std::byte* map() {
         void* memory = mmap(nullptr, guard_bytes + fiber_stack_bytes, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -79,13 +74,13 @@ class SpareStacks {
     }
 
     std::mutex mutex_;
-    std::vector<std::byte*> spare_;
+    // As many as a block has threads. ThreadSanitizer remembers who has used a stack: none there.
+    static constexpr std::size_t most = CUDA_ON_CPU_TSAN ? 0 : 1024;
+    std::array<std::byte*, 1024> spare_{};
+    std::size_t count_ = 0;
 };
-// Never destroyed: threads of streams may end behind it.
-SpareStacks& spare_stacks() {
-    static auto* stacks = new SpareStacks;
-    return *stacks;
-}
+// Nothing makes or destroys it when the program runs: threads of streams may end behind all else.
+constinit SpareStacks spare_stacks;
 
 }  // namespace
 
@@ -107,7 +102,7 @@ Fiber::Fiber() {
 Fiber::Fiber(Entry entry, void* owner_)
     : owner(owner_),
       entry_(entry),
-      stack_bottom_(spare_stacks().take()),
+      stack_bottom_(spare_stacks.take()),
       stack_bytes_(fiber_stack_bytes),
       guard_bytes_(guard_bytes) {
     restart();
@@ -120,7 +115,7 @@ Fiber::~Fiber() {
     __tsan_destroy_fiber(thread_sanitizer_fiber_);
 #endif
     forget_frames();
-    spare_stacks().give(stack_bottom_);
+    spare_stacks.give(stack_bottom_);
 }
 
 void Fiber::restart() {
