@@ -41,7 +41,7 @@ constexpr std::size_t guard_bytes = 64 << 10;  // a multiple of every page size
 class SpareStacks {
   public:
     std::byte* take() {
-        {
+        if (most > 0) {
             const std::lock_guard lock(mutex_);
             if (count_ > 0)
                 return spare_[--count_];
@@ -49,7 +49,7 @@ class SpareStacks {
         return map();
     }
     void give(std::byte* stack) {
-        {
+        if (most > 0) {
             const std::lock_guard lock(mutex_);
             if (count_ < most) {
                 spare_[count_++] = stack;
@@ -74,7 +74,8 @@ class SpareStacks {
     }
 
     std::mutex mutex_;
-    // As many as a block has threads. ThreadSanitizer remembers who has used a stack: none there.
+    // As many as a block has threads. None under ThreadSanitizer: it remembers who has used a
+    // stack, and a mutex would put blocks in an order that the kernel has not.
     static constexpr std::size_t most = CUDA_ON_CPU_TSAN ? 0 : 1024;
     std::array<std::byte*, 1024> spare_{};
     std::size_t count_ = 0;
