@@ -3,7 +3,10 @@
 # nvcc refuses such a call, but not in a template: there the host's half of the __device__ function is a stub that ends the program,
 # exit(1), without a word. First a source with that mistake must be found out.
 set -euo pipefail
-(($# == 1)) || { echo "device_stubs.sh takes the folder of a build by nvcc." >&2 && exit 2; }
+if (($# != 1)) || [[ -z $(find "$1" -name '*.cu.o' -print -quit) ]]; then
+    echo "device_stubs.sh takes the folder of a build by nvcc." >&2
+    exit 2
+fi
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -63,7 +66,8 @@ template <class T>
 int twice_on_the_host(T n) { return twice(n); }
 int main() { return half_on_the_host(2) + twice_on_the_host(2); }
 END
-nvcc -std=c++20 -O0 -c "$folder/witness.cu" -o "$folder/witness.o" 2>/dev/null
+nvcc -std=c++20 -O0 -c "$folder/witness.cu" -o "$folder/witness.o" 2>"$folder/words" ||  # it warns at most
+    { echo "FAILED: the witness cannot be compiled" && cat "$folder/words" && exit 1; }
 found=$(check "$folder")
 [[ $found == *" calls half(int)"* && $found == *"::twice(int)"* ]] ||
     { echo "FAILED: a call of a __device__ function by a template of the host is not found in the witness" && exit 1; }
