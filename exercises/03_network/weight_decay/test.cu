@@ -349,9 +349,9 @@ void check_who_steps() {
 }
 
 void check_adamw() {
+    check_stream();  // first: on another stream, all else depends on who comes first
     check_steps({{0.5, 0.01}, {-0.25, 0.01}, {0.125, 0.01}}, 0,
                 "There is no decay here: this is Adam alone.");
-    check_stream();
     check_steps(
         {{0.0, 0.1}}, 0.5,
         "The gradient is 0, and a step takes learning_rate * weight_decay of each value. It "
