@@ -74,8 +74,8 @@ class SpareStacks {
     }
 
     std::mutex mutex_;
-    // As many as a block has threads; none under ThreadSanitizer, to which the mutex would put
-    // blocks in an order that the kernel has not.
+    // Keeps as many as a block has threads, and none under ThreadSanitizer: to that, the mutex
+    // would put blocks in an order that the kernel has not.
     static constexpr std::size_t most = CUDA_ON_CPU_TSAN ? 0 : 1024;
     std::array<std::byte*, 1024> spare_{};
     std::size_t count_ = 0;
