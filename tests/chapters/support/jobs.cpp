@@ -12,6 +12,7 @@
 
 #include "05_ranks/support/mpirun.hpp"
 #include "06_messages/support/shared_device.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 
 namespace ddp::test {
 namespace {
@@ -69,7 +70,11 @@ ChildResult start(const Launch& launch, const Words& words, int timeout_s,
                   const Words& environment) {
     allow_mpirun();
     keep_mpirun_quiet();
-    return run_command(launch.before + launch.after + words, environment, timeout_s);
+    // Jobs of Open MPI 4 share a folder, which each makes at its beginning and removes at its end,
+    // if it is empty: where another one begins just then, that fails. So tests share none.
+    static const TemporaryFolder folder;
+    const Words own{"OMPI_MCA_orte_tmpdir_base=" + (folder / "").string()};
+    return run_command(launch.before + launch.after + words, own + environment, timeout_s);
 }
 
 ProgramRun run_job(const Launch& launch, const Words& words) {
