@@ -41,7 +41,7 @@ ddp_collect_libraries(ddp installed)
 install(TARGETS ${installed} EXPORT ddp_by_hand ARCHIVE DESTINATION lib/ddp_by_hand)
 install(EXPORT ddp_by_hand NAMESPACE ddp:: DESTINATION lib/cmake/ddp_by_hand FILE ddp_by_hand_targets.cmake)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/chapters ${PROJECT_SOURCE_DIR}/common DESTINATION ${installed_headers}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h" PATTERN show EXCLUDE PATTERN bench EXCLUDE)
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h" PATTERN show EXCLUDE)
 if(NOT cuda_build)  # CUDA's headers have neither suffix throughout
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/common/cuda_on_cpu/include DESTINATION ${installed_headers}/common/cuda_on_cpu)
 endif()

@@ -3,8 +3,6 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "10_nodes/bench/link_limit.hpp"
-#include "10_nodes/bench/machine_report.hpp"
 #include "10_nodes/placement.hpp"
 #include "10_nodes/show/order_report.hpp"
 #include "common/report/csv.hpp"
@@ -52,15 +50,6 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
     std::cout << "\n";
 }
 
-// Measures what the program takes for an all-reduce beside MPI and the link between the nodes.
-void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
-    const auto sizes = sizes_up_to(std::size_t{common.quick ? 1u : 16u} << 20, 4);
-    const auto candidates = make_candidates_over_nodes(rank, sizes.back() / sizeof(float), {});
-    const auto measurements = compare(rank, sizes, common.quick ? 1 : 3, candidates);
-    if (rank.rank() == 0)
-        report_machine(rank.world_size(), measurements, file);
-}
-
 int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     mine.order.require(world.job());
     if (world.world_size() == 1) {
@@ -69,14 +58,9 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     }
     const bool writes = world.has_rank_0();
     CsvWriter orders(writes ? common.csv : "", order_columns());
-    CsvWriter machine(
-        writes && world.job().has_several_nodes() ? beside(common.csv, "machine") : "",
-        machine_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
         compare_orders(rank, common, mine, orders);
-        if (rank.job().has_several_nodes())
-            compare_with_link(rank, common, machine);
     });
     return 0;
 }

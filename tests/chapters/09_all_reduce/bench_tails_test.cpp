@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "09_all_reduce/bench/call_times.hpp"
+#include "tests/bench/09_all_reduce/call_times.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 

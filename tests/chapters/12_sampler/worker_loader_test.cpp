@@ -1,6 +1,6 @@
 // Batches that worker threads prepare ahead: their order, how many at a time, and whose thread it
 // is.
-#include "12_sampler/bench/worker_loader.hpp"
+#include "tests/bench/12_sampler/worker_loader.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 // Staleness and its implicit momentum, in numbers.
 #include <cmath>
 
-#include "13_async/bench/implicit_momentum.hpp"
 #include "13_async/show/staleness.hpp"
+#include "tests/bench/13_async/implicit_momentum.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {

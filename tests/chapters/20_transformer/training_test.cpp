@@ -1,7 +1,7 @@
 // The training: the same with any number of ranks, the same bits after any interruption, and the
 // mean over tokens and not over ranks.
-#include "20_transformer/bench/uneven_tokens.hpp"
 #include "20_transformer/translation_training.hpp"
+#include "tests/bench/20_transformer/uneven_tokens.hpp"
 
 #include <atomic>
 #include <cmath>

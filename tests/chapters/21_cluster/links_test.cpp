@@ -1,12 +1,12 @@
 // Links that were measured: the table, the file for the simulator, and the use that all-reduces
 // make of a link.
-#include "21_cluster/bench/link_report.hpp"
 #include "21_cluster/measured/links_file.hpp"
 #include "common/gpu/launch.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
+#include "tools/cluster/link_report.hpp"
 
 namespace ddp::test {
 namespace {

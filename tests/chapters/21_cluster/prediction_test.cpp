@@ -1,5 +1,5 @@
 // `./book predict`: buckets, their steps and the ranks that pay, against numbers made by hand.
-#include "21_cluster/bench/prediction.hpp"
+#include "tools/cluster/prediction.hpp"
 
 #include <fstream>
 

@@ -1,11 +1,11 @@
 // Scaling: the prediction for known links, and a sleeping training on the ranks of one machine.
 #include <cmath>
 
-#include "21_cluster/bench/scaling.hpp"
 #include "21_cluster/simulated_all_reduce.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
+#include "tools/cluster/scaling.hpp"
 
 namespace ddp::test {
 namespace {

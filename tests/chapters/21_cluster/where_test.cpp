@@ -1,9 +1,9 @@
 // Where the ranks are: cores, the core that two ranks share, and the network that was used.
 #include <fstream>
 
-#include "21_cluster/bench/where.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/text.hpp"
+#include "tools/cluster/where.hpp"
 
 namespace ddp::test {
 namespace {
