@@ -91,7 +91,7 @@ struct ControlBlock {
 enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
 
 // The state of a peer's last operation, as far as this rank can see it.
-enum class Progress : unsigned int { under_way, over, unknown };
+enum class PeerProgress : unsigned int { under_way, over, unknown };
 
 // The first error of a rank's kernels, in pinned memory of its process: the only place where host
 // and kernels both write while kernels run.
@@ -100,7 +100,7 @@ struct DeviceErrorReport {
     Problem problem = Problem::none;  // written by a kernel; the rest explains it
     int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
-    Progress their_progress = Progress::over;
+    PeerProgress their_progress = PeerProgress::over;
     unsigned int is_launching = 0;   // written by the host; 1: it is inside a launch
     unsigned int was_launching = 0;  // the same at the time of the problem
     unsigned int have_met = 0;       // written by the rehearsal's kernel; 1: it has met all others

@@ -52,10 +52,10 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
     if (theirs.sequence == 0)
         return text + (is_readable ? " has begun no operation" + advice_if_slow(job, timeout_s)
                                    : " does not answer");
-    const bool is_under_way = error_report.their_progress == Progress::under_way;
-    text += is_under_way                                    ? " is in "
-            : error_report.their_progress == Progress::over ? " has ended "
-                                                            : " was last heard of in ";
+    const bool is_under_way = error_report.their_progress == PeerProgress::under_way;
+    text += is_under_way                                        ? " is in "
+            : error_report.their_progress == PeerProgress::over ? " has ended "
+                                                                : " was last heard of in ";
     text += text_of(theirs);
     if (is_send(error_report.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
         text += ": both send, and neither receives; one of them must receive first";
@@ -64,7 +64,7 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
     if (is_under_way && (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
         text += has_link ? ": if the simulated link is so slow, give a longer --timeout"
                          : advice_if_slow(job, timeout_s);
-    else if (error_report.their_progress == Progress::over)
+    else if (error_report.their_progress == PeerProgress::over)
         text += advice_if_slow(job, timeout_s);
     return text;
 }

@@ -49,7 +49,7 @@ __device__ bool wait_for_sender(const PeersView& view, const OperationRecord& re
     if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
         return true;
     report_problem(view, Problem::mismatch, record, static_cast<int>(record.peer), channel.record,
-                   Progress::under_way);
+                   PeerProgress::under_way);
     return false;
 }
 

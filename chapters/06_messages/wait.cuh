@@ -89,8 +89,8 @@ __device__ inline void end_operation(const PeersView& view) {
 }
 
 // Returns the progress of the last operation of a rank of this node.
-__device__ inline Progress progress_of(ControlBlock& peer) {
-    return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
+__device__ inline PeerProgress progress_of(ControlBlock& peer) {
+    return load_acquire(peer.is_over) != 0 ? PeerProgress::over : PeerProgress::under_way;
 }
 
 // Reports a problem with rank number `peer` to the host, which explains it; only the first problem
@@ -98,7 +98,7 @@ __device__ inline Progress progress_of(ControlBlock& peer) {
 // that there is a problem: it may be waiting for one of the other kernels.
 __device__ inline void report_problem(const PeersView& view, Problem problem,
                                       const OperationRecord& mine, int peer,
-                                      OperationRecord& theirs, Progress their_progress) {
+                                      OperationRecord& theirs, PeerProgress their_progress) {
     DeviceErrorReport& error_report = *view.error_report;
     Problem expected = Problem::none;
     cuda::atomic_ref<Problem, cuda::thread_scope_system> state(error_report.problem);
@@ -186,7 +186,8 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
     const std::uint64_t begin_ns = device_clock_ns();
     if (view.timeout_ns > 0 && time_ns > begin_ns && time_ns - begin_ns > view.timeout_ns) {
         OperationRecord& mine = view.own().current;
-        report_problem(view, Problem::slow_link, mine, view.own().rank, mine, Progress::under_way);
+        report_problem(view, Problem::slow_link, mine, view.own().rank, mine,
+                       PeerProgress::under_way);
         return false;
     }
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {

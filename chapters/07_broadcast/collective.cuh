@@ -110,7 +110,7 @@ __device__ inline bool handshake(const Collective& collective, int peer) {
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record,
                    collective.view.control[peer]->rank, record_of(collective, peer),
-                   Progress::under_way);
+                   PeerProgress::under_way);
     return false;
 }
 

@@ -16,9 +16,12 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "06_messages/peers.hpp"
+#include "07_broadcast/collective.hpp"
+#include "09_all_reduce/cost.hpp"
 
 namespace ddp {
 
@@ -74,6 +77,28 @@ void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 // times the data, but only one handshake. `input` and `output` may be any device memory. Throws
 // std::invalid_argument for more than Collectives::most_staged bytes.
 void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
+
+// ---- The one list of them
+
+// Names an all-reduce for all that compare, explore, measure or test them. So a new one is a file,
+// a declaration above, a line here, and a row in the README's table of files.
+struct ListedAllReduce {
+    const char* name;
+    void (*run)(Peers& peers, const Call& call, Stream& stream);  // null: HostRing keeps memory
+    PredictedSeconds predicted_seconds;
+    bool keeps_ring_order = false;  // so its sums have the ring's bits
+    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  // that a call takes
+};
+inline constexpr ListedAllReduce all_reduces[] = {
+    {"server", parameter_server_all_reduce, parameter_server_seconds},
+    {"reduce+broadcast", reduce_broadcast_all_reduce, reduce_broadcast_seconds},
+    {"host ring", nullptr, ring_seconds, true},
+    {"ring", ring_all_reduce, ring_seconds, true},
+    {"two-shot", two_shot_all_reduce, two_shot_seconds, true},
+    {"one-shot", one_shot_all_reduce, one_shot_seconds, true, Collectives::most_staged},
+};
+
+// ---- When, and in parts
 
 // The largest size at which the Communicator prefers one-shot to two-shot, but for two ranks on a
 // CPU (communicator.cpp).

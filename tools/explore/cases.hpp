@@ -8,7 +8,7 @@
 #include <cuda_on_cpu/explore.hpp>
 
 #include "06_messages/peers.hpp"
-#include "tests/bench/09_all_reduce/candidates.hpp"
+#include "09_all_reduce/support/further_all_reduces.hpp"
 
 namespace ddp {
 

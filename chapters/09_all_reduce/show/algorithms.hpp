@@ -28,28 +28,26 @@ struct AllReduceAlgorithm {
 // chunk of them.
 template <class T>
 std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size_t most) {
-    using Run = void (*)(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&, const std::string&);
-    const auto over_peers = [&peers](Run run) {
-        return [&peers, run](const T* input, T* output, std::size_t count, ReduceOp op,
-                             Stream& stream, const std::string& name) {
-            run(peers, input, output, count, op, stream, name);
-        };
-    };
     const auto host_ring = std::make_shared<HostRing<T>>(peers, most);
     const auto run_host_ring = [host_ring](const T* input, T* output, std::size_t count,
                                            ReduceOp op, Stream& stream, const std::string& name) {
         host_ring->all_reduce(input, output, count, op, stream, name);
     };
-    return {
-        {"server", over_peers(parameter_server_all_reduce<T>), parameter_server_seconds, most},
-        {"reduce+broadcast", over_peers(reduce_broadcast_all_reduce<T>), reduce_broadcast_seconds,
-         most},
-        {"host ring", run_host_ring, ring_seconds, most},
-        {"ring", over_peers(ring_all_reduce<T>), ring_seconds, most},
-        {"two-shot", over_peers(two_shot_all_reduce<T>), two_shot_seconds, most},
-        {"one-shot", over_peers(one_shot_all_reduce<T>), one_shot_seconds,
-         std::min(most, Collectives::most_staged / sizeof(T))},
-    };
+    std::vector<AllReduceAlgorithm<T>> algorithms;
+    for (const ListedAllReduce& listed : all_reduces) {
+        AllReduceAlgorithm<T>& algorithm = algorithms.emplace_back();
+        algorithm.name = listed.name;
+        algorithm.predicted_seconds = listed.predicted_seconds;
+        algorithm.most = std::min(most, listed.most_bytes / sizeof(T));
+        algorithm.run = run_host_ring;
+        if (listed.run != nullptr)
+            algorithm.run = [&peers, run = listed.run](const T* input, T* output, std::size_t count,
+                                                       ReduceOp op, Stream& stream,
+                                                       const std::string& name) {
+                run(peers, reduction_call("all_reduce", input, output, count, op, name), stream);
+            };
+    }
+    return algorithms;
 }
 
 // Two arrays of one rank, in the arena.

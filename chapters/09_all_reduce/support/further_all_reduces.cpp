@@ -1,5 +1,5 @@
 // Alone in its file: the linker takes it from the library only for a program that has no other one.
-#include "tests/bench/09_all_reduce/candidates.hpp"
+#include "09_all_reduce/support/further_all_reduces.hpp"
 
 namespace ddp {
 

@@ -48,7 +48,7 @@ __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
                            progress_of(*other));
         else
             report_problem(view, Problem::timeout, collective.record, end.peer, end.fifo->last,
-                           end.is_peer_there ? Progress::under_way : Progress::unknown);
+                           end.is_peer_there ? PeerProgress::under_way : PeerProgress::unknown);
     };
     return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, report) &&
            load_acquire(flag) >= value;
@@ -105,7 +105,7 @@ __device__ bool check_record(const Collective& collective, FifoEnd& from, std::b
     if (is_right(theirs))
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
-                   Progress::under_way);
+                   PeerProgress::under_way);
     return false;
 }
 template <class IsRight>

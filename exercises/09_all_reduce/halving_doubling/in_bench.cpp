@@ -1,6 +1,6 @@
 // `./book bench all_reduce --algorithm mine`: the reader's all-reduce beside the chapter's.
+#include "09_all_reduce/support/further_all_reduces.hpp"
 #include "exercises/09_all_reduce/halving_doubling.hpp"
-#include "tests/bench/09_all_reduce/candidates.hpp"
 
 namespace ddp {
 

@@ -9,6 +9,8 @@
 #include "05_ranks/rendezvous.hpp"
 #include "05_ranks/support/mpirun.hpp"
 #include "05_ranks/world.hpp"
+#include "09_all_reduce/all_reduce.hpp"
+#include "09_all_reduce/support/further_all_reduces.hpp"
 #include "common/gpu/launch.hpp"
 #include "common/report/progress.hpp"
 #include "tests/bench/09_all_reduce/comparison.hpp"
@@ -146,8 +148,9 @@ void add_options(Options& options, Settings& settings) {
     options.add_int("--jobs", settings.jobs, {1, 1000}, "jobs of each kind, which take turns");
     options.add_int("--rounds", settings.rounds, {1, 1000},
                     "rounds of a job: a batch of each in turn");
-    std::vector<std::string> algorithms{"all",       "native", "server",   "reduce+broadcast",
-                                        "host ring", "ring",   "two-shot", "one-shot"};
+    std::vector<std::string> algorithms{"all", "native"};
+    for (const ListedAllReduce& listed : all_reduces)
+        algorithms.push_back(listed.name);
     for (const FurtherAllReduce& further : further_all_reduces())
         algorithms.push_back(further.name);
     options.add_choice("--algorithm", settings.algorithm, algorithms,

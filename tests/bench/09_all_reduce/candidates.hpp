@@ -42,15 +42,6 @@ class Candidate {
     const std::size_t most_;
 };
 
-// An all-reduce that a program brings along, of floats, in place in the arena of `peers`.
-struct FurtherAllReduce {
-    std::string name;
-    void (*run)(Peers& peers, float* data, std::size_t count, Stream& stream);
-};
-// None, but for a program that is linked with a definition of its own: one with the reader's
-// exercise.
-std::vector<FurtherAllReduce> further_all_reduces();
-
 // The name of what no all-reduce can do without. Here it is a loop: every rank, without waiting for
 // any other, adds (N - 1) / N of an array to another one and copies as much.
 inline constexpr const char* limit_name = "limit";
