@@ -22,7 +22,7 @@ compiled() {
 if compiled -x c++ - <<<$'#include <nccl.h>\nvoid call() { ncclNothing(); }' 2>/dev/null; then
     echo "FAILED: a call of nothing is compiled" && exit 1
 fi
-mapfile -t files < <(grep -rlE 'defined\(DDP_(MPI|NCCL)\)' chapters --include='*.cpp' --include='*.cu' | sort)
+mapfile -t files < <(grep -rlE 'defined\(DDP_(MPI|NCCL)\)' chapters tests/bench --include='*.cpp' --include='*.cu' | sort)
 failed=()
 for file in "${files[@]}"; do
     compiled "$file" || failed+=("$file")

@@ -126,7 +126,7 @@ run_tests() {
 run_benches() {
     local name program
     mkdir -p "$out"
-    for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
+    for name in $(find "$root/tests/bench" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
         program=$folder/bin/$name
         [[ -x $program ]] || continue  # it measures what only a CPU build has
         [[ $name != bench_nodes && $name != bench_tails ]] || continue  # ranks on several nodes; threads that play a GPU

@@ -6,7 +6,7 @@ chapters() { sed -n 's/^ddp_add_chapter(\([0-9][0-9]_[a-z0-9_]*\).*/\1/p' "$list
 parent_of() { sed -n "s/^ddp_add_chapter($1 .*PARENT \([a-z0-9_]*\).*/\1/p" "$list"; }
 is_page() { grep -qE "^ddp_add_chapter\($1 (PAGE|PYTHON)\)" "$list"; }  # has the chapter one program, which knows none of the usual options?
 main_of() { (cd "$root" && ls "chapters/$1/"main.c* 2>/dev/null || echo "chapters/$1/${1#*_}.cpp"); }
-benches() { find "$root/chapters" "$root/common" -name 'bench_*.cu' -o -name 'bench_*.cpp' | sort; }
+benches() { [[ ! -d $root/tests/bench ]] || find "$root/tests/bench" -name "bench_*.cu" -o -name "bench_*.cpp" | sort; }
 
 joined() { paste -sd, | sed 's/,/, /g; s/^$/none/'; }  # the lines of stdin as "a, b, c"
 list_chapters() { chapters | sed 's/_/ /' | joined; }

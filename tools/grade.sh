@@ -8,7 +8,7 @@ handout() {
     git -C "$root" rev-parse --git-dir &>/dev/null || fail "handout copies what git knows: call it in a clone of the book."
     mkdir -p "$1"
     to=$(cd "$1" && pwd)
-    git -C "$root" ls-files -z -- . ':!solutions' ':!exercises/*/mistakes.diff' |
+    git -C "$root" ls-files -z -- . ':!solutions' ':!tests/mistakes' |
         tar -C "$root" --null -T - -cf - | tar -C "$to" -xf -
     git -C "$to" init -q
     git -C "$to" add -A

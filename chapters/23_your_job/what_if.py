@@ -8,7 +8,7 @@
 
 The last rank that is ready decides when an all-reduce can begin. So the step of all ranks is made of the latest times: when backward
 begins, and when each gradient is ready. What an all-reduce takes from then on is the link's. This writes both down, and the simulator of
-chapter 21 plays them with other buckets, links and ranks (../21_cluster/bench/cluster_predict.cpp).
+chapter 21 plays them with other buckets, links and ranks (../../tools/cluster/cluster_predict.cpp).
 """
 import re
 import statistics

@@ -85,7 +85,7 @@ grep -q "one" build/cpu/book.log || complain "the log does not have it"
 
 mkdir chapters/03_orphan
 expect 1 "chapters/03_orphan is not in the list of chapters/CMakeLists.txt" ./book run 2
-sed -i 's/return 7/return 8/' chapters/02_slope/bench/bench_slope.cpp && rmdir chapters/03_orphan
+sed -i 's/return 7/return 8/' tests/bench/02_slope/bench_slope.cpp && rmdir chapters/03_orphan
 expect 8 "" ./book bench slope
 
 # What the surroundings may lack or break: a sentence of ours, and not the shell's.

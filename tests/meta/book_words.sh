@@ -64,8 +64,8 @@ expect_sentence 2 "The script 'none.py' cannot be read." "$book" under torch non
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
 mkdir -p "$scratch/book/common/cuda_on_cpu"
-echo 'int main() {}' >"$scratch/book/common/cuda_on_cpu/bench_launch.cpp"
-expect_sentence 2 "The bench 'launch' measures CUDA on a CPU: call it without --gpu." "$book" bench launch --gpu
+echo 'int main() {}' >"$scratch/book/tests/bench/bench_barriers.cu"
+expect_sentence 2 "The bench 'barriers' measures CUDA on a CPU: call it without --gpu." "$book" bench barriers --gpu
 
 echo "# nothing" >"$scratch/book/chapters/CMakeLists.txt"
 expect_sentence 2 "There is no chapter to run: chapters/CMakeLists.txt lists none." "$book" run

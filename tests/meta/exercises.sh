@@ -33,8 +33,7 @@ fi
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
-    printf '%s\n' exercises/support/{answers,brought_along,explored,make_mutant}.sh
-    printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
+    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
             printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}
@@ -42,7 +41,7 @@ fi
             continue
         fi
         for suffix in cu cpp; do
-            printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{mistakes.diff,{stub,test}."$suffix"}
+            printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{stub,test}."$suffix"
         done
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
@@ -87,7 +86,7 @@ while read -r chapter exercise; do
     [[ $has_solutions ]] || continue
     [[ -f solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
     [[ ! -f exercises/$chapter/$exercise/stub.py ]] || continue  # the program is itself the mistake
-    mistakes=exercises/$chapter/$exercise/mistakes.diff
+    mistakes=tests/mistakes/$chapter/$exercise.diff
     count=$(grep -c '^@@ ' "$mistakes")
     ((count >= 3)) || complain "$mistakes has $count mistakes: three are the least"
     wrong=$(wrong_lines "$mistakes")

@@ -30,7 +30,7 @@ else
 fi
 stub cmake "if [ \"\$1\" = --preset ]; then shift 2; exec '$real_cmake' --preset cpu \"\$@\"; fi
 exec '$real_cmake' \"\$@\""
-echo 'int main(int, char** a) { return a[2][0] != 47; }' >chapters/02_slope/bench/bench_slope.cpp  # --csv /...
+echo 'int main(int, char** a) { return a[2][0] != 47; }' >tests/bench/02_slope/bench_slope.cpp  # --csv /...
 expect 0 "tests: 2 passed, 1 skipped, 0 failed" $script
 for text in "built for CUDA" "no MPS: tests" "== bench_slope" "1 skipped: no MPI" "CSV files in $OUT" "Some GPU"; do
     [[ $output == *"$text"* ]] || complain "the summary lacks '$text': $output"
@@ -51,7 +51,7 @@ expect 0 "0 CSV files" $script --benches
 [[ $output != *"== bench_slope"* ]] || complain "what is measured is measured again: $output"
 expect 0 "no MPS: tests" $script --processes
 stub nvidia-cuda-mps-control "[ \"\$1\" = -d ] || read -r word; echo \"\$1\$word in \$CUDA_MPS_PIPE_DIRECTORY\" >>'$scratch/mps'"
-echo 'int main() { return 3; }' >chapters/02_slope/bench/bench_slope.cpp
+echo 'int main() { return 3; }' >tests/bench/02_slope/bench_slope.cpp
 cat >>tests/CMakeLists.txt <<END
 add_test(NAME breaks COMMAND false)
 add_test(NAME jobs COMMAND sh -c [[echo jobs \${CUDA_MPS_PIPE_DIRECTORY:+under MPS} >>$scratch/ran]])

@@ -10,11 +10,11 @@ build=$1
 # later_includes DIR: every include of DIR's sources that points from a chapter to a later one, or from
 # common/ to any chapter.
 later_includes() {
-    (cd "$1" && find common chapters exercises solutions -type f ! -path 'exercises/support/*' 2>/dev/null |
+    (cd "$1" && find common chapters exercises solutions tests/bench -type f ! -path 'exercises/support/*' 2>/dev/null |
         grep -E '\.(cu|cuh|cpp|hpp|h)$' | xargs -r -d '\n' grep -HnE '^ *# *include *["<]([^">]*/)?[0-9]{2}_' |
         while IFS= read -r line; do
             file=${line%%:*}
-            here=$(sed -nE 's#^[a-z]+/([0-9]{2})_.*#\1#p' <<<"$file")
+            here=$(sed -nE 's#^(tests/)?[a-z]+/([0-9]{2})_.*#\2#p' <<<"$file")
             there=$(sed -E 's#.*include *["<]([^">]*/)?([0-9]{2})_.*#\2#' <<<"$line")
             ((10#$there <= 10#${here:-0})) && [[ $file != common/* ]] || echo "$line"
         done)
@@ -43,6 +43,17 @@ tests=$(find "$build" -name CTestTestfile.cmake -exec sed -nE 's/^add_test\(([^ 
 [[ $tests == *house_rules* ]] || complain "these are not the tests: $tests"
 wrong=$(numbered <<<"$tests")
 [[ -z $wrong ]] || complain "tests carry the topic, not the chapter's number: $wrong"
+
+# into_workshop DIR: what of the book includes or sources the workshop, or names a file of it to CMake.
+into_workshop() {
+    (cd "$1" && grep -rnE '#include "(tests|tools)/|\. "\$root/tests/|PROJECT_SOURCE_DIR\}/tests/' chapters common exercises solutions 2>/dev/null |
+        grep -vE '^exercises/CMakeLists.txt.*tests/mistakes')
+}
+echo '#include "tests/support/text.hpp"' >"$scratch/chapters/05_five/broken.hpp"
+[[ $(into_workshop "$scratch" | wc -l) == 1 ]] || complain "the workshop is used, and that passes"
+rm "$scratch/chapters/05_five/broken.hpp"
+wrong=$(into_workshop "$root")
+[[ -z $wrong ]] || complain "the book does not know its workshop:"$'\n'"$wrong"
 
 # No source switches on the compiler outside common/gpu: DDP_CUDA is the build's one word for it.
 wrong=$(cd "$root" && grep -rlE '^ *# *(if|elif|ifdef|ifndef).*__CUDACC__' chapters common exercises solutions tests 2>/dev/null |
@@ -152,17 +163,16 @@ mapfile -t lessons < <(cd "$root" && for dir in chapters/[0-9]*; do lesson_of "$
 wrong=$(cd "$root" && unexplained "${lessons[@]}")
 [[ -z $wrong ]] || complain "a lesson explains itself:"$'\n'"$wrong"
 
-# upward_includes DIR...: a lesson includes nothing of its chapter's show/ or bench/ (main may), and show/ nothing of bench/.
+# upward_includes DIR...: a lesson includes nothing of its chapter's show/ (main may).
 upward_includes() {
-    (cd "$1" && grep -HnE '#include "([0-9]{2}_[a-z0-9_]+)/(show|bench)/' -r . --include='*.[ch]*' --include='*.cu*' | sed 's|^\./||' |
-        grep -vE '^[0-9]{2}_[a-z0-9_]+/(main\.c|bench/)' |
+    (cd "$1" && grep -HnE '#include "([0-9]{2}_[a-z0-9_]+)/show/' -r . --include='*.[ch]*' --include='*.cu*' | sed 's|^\./||' |
+        grep -vE '^[0-9]{2}_[a-z0-9_]+/main\.c' |
         awk -F'[/:"]' '{ chapter = $1; for (i = 3; i <= NF; i++) if ($i ~ /^[0-9][0-9]_/) { included = $i; part = $(i + 1) }
             if (!($2 == "show" && part == "show")) print }')
 }
 mkdir -p "$scratch/arrows/01_one/show"
 echo '#include "01_one/show/table.hpp"' | tee "$scratch/arrows/01_one/ring.cu" "$scratch/arrows/01_one/main.cpp" >"$scratch/arrows/01_one/show/b.cpp"
-echo '#include "01_one/bench/times.hpp"' >"$scratch/arrows/01_one/show/c.cpp"
-[[ $(upward_includes "$scratch/arrows" | wc -l) == 2 ]] || complain "upward includes pass: $(upward_includes "$scratch/arrows")"
+[[ $(upward_includes "$scratch/arrows" | wc -l) == 1 ]] || complain "upward includes pass: $(upward_includes "$scratch/arrows")"
 wrong=$(upward_includes "$root/chapters")
 [[ -z $wrong ]] || complain "a lesson does not know who shows or measures it:"$'\n'"$wrong"
 
@@ -207,7 +217,7 @@ printf '%s\n' 'namespace {' 'struct count_of {' '};' 'int Thing::limit() {' '}  
 [[ $(paired_names "$scratch"/[ab].cpp) == "count_of:"* && $(paired_names "$scratch"/[ab].cpp | wc -l) == 1 ]] ||
     complain "paired_names is blind: $(paired_names "$scratch"/[ab].cpp)"
 for library in "$root"/chapters/*/ "$root"/common/*/; do
-    mapfile -t sources < <(find "$library" -name '*.cu' -o -name '*.cpp' | grep -vE '/main\.c|/bench_')
+    mapfile -t sources < <(find "$library" -name '*.cu' -o -name '*.cpp' | grep -v '/main\.c')
     ((${#sources[@]} == 0)) || wrong=$(paired_names "${sources[@]}" | sed "s|$root/||g")
     [[ -z $wrong ]] || complain "names in unnamed namespaces that a unity build could pair:"$'\n'"$wrong"
 done

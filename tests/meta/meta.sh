@@ -43,7 +43,7 @@ machine_without() {
 # (book, tools, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
 little_book() {
     local dir=$1 list=$1/chapters/CMakeLists.txt
-    mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope/bench}
+    mkdir -p "$dir"/{common,chapters/{01_line,02_slope},tests/bench/02_slope}
     cp -r "$root"/{book,tools,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
     # Two programs of four lines need no precompiled headers, which take five seconds, and no MPI, which CMake looks for in two.
@@ -53,6 +53,7 @@ little_book() {
         "$root/chapters/CMakeLists.txt" >"$list"
     mkdir -p "$dir/exercises/support"
     sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
+    cp "$root/tests/bench/CMakeLists.txt" "$dir/tests/bench"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"
     cp "$root/exercises/support/"* "$dir/exercises/support"
     local chapter
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
 }
 END
     done
-    echo 'int main() { return 7; }' >"$dir/chapters/02_slope/bench/bench_slope.cpp"
+    echo 'int main() { return 7; }' >"$dir/tests/bench/02_slope/bench_slope.cpp"
     for chapter in gpu report data; do
         echo "add_library(ddp_$chapter INTERFACE)"
     done >"$dir/common/CMakeLists.txt"
@@ -81,7 +82,8 @@ END
 
 # little_exercise: gives the little book in the current folder an exercise, slope, with two tasks.
 little_exercise() {
-    mkdir -p {exercises/01_line/slope,solutions/01_line}
+    mkdir -p {exercises/01_line/slope,solutions/01_line,tests/mistakes/01_line}
+    cp "$root"/tests/mistakes/*.sh tests/mistakes
     echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
     cat >exercises/01_line/slope.hpp <<'END'
 #pragma once
@@ -118,7 +120,7 @@ std::vector<Task> tasks() {
 }  // namespace ddp::test
 END
     printf '%s\n' '@@ steeper @@' 'It takes three for two.' 'says: You say 9, right is 6.' '-    return 2 * run;' '+    return 3 * run;' \
-        >exercises/01_line/slope/mistakes.diff
+        >tests/mistakes/01_line/slope.diff
     cat >exercises/01_line/README.md <<'END'
 # Exercise `slope`
 ## Task `up`: how high a line rises

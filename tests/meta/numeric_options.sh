@@ -16,7 +16,7 @@ esac
 
 programs() {
     sed -nE '/ (PAGE|PYTHON)/d; s/^ddp_add_chapter\([0-9]*_([a-z0-9_]*).*/\1/p' "$root/chapters/CMakeLists.txt"
-    find "$root/chapters" "$root/common" \( -name 'bench_*.c[up]*' -o -name 'cluster_*.cpp' \) -printf '%f\n' | sed 's/\..*//'
+    find "$root/tests/bench" "$root/tools/cluster" \( -name 'bench_*.c[up]*' -o -name 'cluster_*.cpp' \) -printf '%f\n' | sed 's/\..*//'
 }
 # The options of a program whose value is called N, S, X, "N,N,..." or BANDWIDTH,LATENCY; not those with a choice, a text or a path.
 numeric_options() {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "exercises/support/crashing_folder.hpp"
 #include "exercises/support/tasks.hpp"
-#include "tests/chapters/19_checkpoint_failover/crashing_folder.hpp"
 
 namespace ddp::test {
 namespace {

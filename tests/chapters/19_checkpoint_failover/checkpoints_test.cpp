@@ -8,7 +8,7 @@
 
 #include "19_checkpoint_failover/training_state.hpp"
 #include "common/report/options.hpp"
-#include "tests/chapters/19_checkpoint_failover/crashing_folder.hpp"
+#include "exercises/support/crashing_folder.hpp"
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/text.hpp"

@@ -2,7 +2,7 @@
 # An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
 # the words that it says it will, or is right all the same (says: passed). answers.sh FOLDER_OF_PROGRAMS EXERCISE MISTAKE...
 # shellcheck source=tests/meta/meta.sh
-. "$(dirname "$0")/../../tests/meta/meta.sh"
+. "$(dirname "$0")/../meta/meta.sh"
 # shellcheck source=exercises/run_task.sh
 . "$root/exercises/run_task.sh"
 usual_seconds=60  # the machine may be busy with other tests, and nothing is left unjudged:
@@ -12,7 +12,7 @@ programs=$1 exercise=$2
 shift 2
 program() { echo "$programs/exercise_${exercise}_$1"; }
 source=$(echo "$root"/solutions/*/"$exercise".c*)  # .cu or .cpp
-mistakes=$(echo "$root"/exercises/*/"$exercise"/mistakes.diff)
+mistakes=$(echo "$root"/tests/mistakes/*/"$exercise.diff")
 
 mapfile -t tasks < <("$(program stub)" --list)
 in_readme=$(cat "$root"/exercises/*/README.md |

@@ -1,4 +1,4 @@
-#include "tests/chapters/19_checkpoint_failover/crashing_folder.hpp"
+#include "exercises/support/crashing_folder.hpp"
 
 #include <stdexcept>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The explorer with a right answer, and with wrong ones: explored.sh RIGHT WRONG...
 # shellcheck source=tests/meta/meta.sh
-. "$(dirname "$0")/../../tests/meta/meta.sh"
+. "$(dirname "$0")/../meta/meta.sh"
 expect 0 "mine" "$1" --algorithm mine
 [[ $output == *none* && $output != *"none yet"* ]] || complain "the solution was not explored: $output"
 for program in "${@:2}"; do
