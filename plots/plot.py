@@ -13,6 +13,7 @@ import importlib
 import multiprocessing
 import os
 import pathlib
+import re
 import sys
 
 try:
@@ -43,7 +44,16 @@ def draw(source, target, formats):
             figure.savefig(picture.with_suffix(f".{ending}"), dpi=150, bbox_inches="tight",
                            metadata={"Date": None} if ending == "svg" else None)
         plt.close(figure)
-    return picture.with_suffix(".svg")
+    small = picture.with_suffix(".svg")
+    small.write_text(without_line_breaks(small.read_text()))
+    return small
+
+
+def without_line_breaks(svg):
+    """Returns an SVG with a line for each panel, and none for each point: git need not count them."""
+    svg = re.sub(r'"[^"<>]*"', lambda quoted: re.sub(r"\s*\n\s*", " ", quoted[0]), svg)
+    svg = re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
+    return re.sub(r'(<g id="(?:axes|figure|legend)_|<defs|</svg>)', r"\n\1", svg).strip() + "\n"
 
 
 def draw_all(sources, target, formats):
