@@ -1,5 +1,5 @@
 # Sourced by ./book: builds under build/, with a log; runs what was built, and draws what it measured.
-# shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
+# shellcheck shell=bash disable=SC2154,SC2034  # what is not set here, ./book sets
 
 # ---- Building ------------------------------------------------------------------------------------
 step() {  # step "what it does" command...: one line for the reader, all the rest into the log
@@ -96,6 +96,24 @@ measure() {
         [[ " ${*:3} " != *" --quick "* ]] || quick=(--svg)
         "$python" "$root/plots/plot.py" --only "$1" ${quick[@]+"${quick[@]}"} >&2
     fi
+}
+
+# Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the nodes, or N with --processes N.
+# Programs without ranks, and those whose ranks are threads or have a supervisor, start here as always.
+choose_launcher() {  # sets $launcher, and $options to those that are for the program
+    local own='^--(ranks|hosts|supervise|help)(=|$)'
+    options=("$@")
+    if [[ -z ${DDP_HOSTFILE:-} ]] || ((10#${chapter%%_*} < 5)) || grep -qE -e "$own" <(printf '%s\n' "$@"); then return; fi
+    start_by_mpirun --hostfile "$DDP_HOSTFILE"
+    options=()
+    while (($#)); do
+        if [[ $1 == --processes ]]; then launcher+=(-n "${2:-}") && shift; else options+=("$1"); fi
+        shift
+    done
+}
+start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
+    launcher=(mpirun "$@")
+    [[ -z ${CUDA_ON_CPU:-} ]] || launcher+=(-x CUDA_ON_CPU)  # mpirun tells other nodes only what it is told to tell
 }
 
 plot() {

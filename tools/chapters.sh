@@ -10,7 +10,7 @@ benches() { [[ ! -d $root/tests/bench ]] || find "$root/tests/bench" -name "benc
 
 joined() { paste -sd, | sed 's/,/, /g; s/^$/none/'; }  # the lines of stdin as "a, b, c"
 list_chapters() { chapters | sed 's/_/ /' | joined; }
-explored() { find "$root/tools/explore" -name 'explore_*.cpp' | sort; }
+explored() { [[ ! -d $root/tools/explore ]] || find "$root/tools/explore" -name 'explore_*.cpp' | sort; }
 list_explored() { explored | sed 's|.*/explore_||; s|\.cpp$||' | joined; }
 list_benches() { benches | sed 's|.*/bench_||; s|\.[a-z]*$||' | joined; }
 

@@ -35,7 +35,7 @@ help_of_first_verbs() {
   ./book check NN [EXERCISE]    build your own answers to the exercises of chapter NN, in my/, or to that one,
                                 and say what is right, what is wrong and what is next;
                                 with --hint: the next hint
-  ./book test [--all]           build everything and run the tests (--all: the long ones, too)
+  ./book test [NN | --all]      does the book work here? (NN: all tests of a chapter; --all: all there are)
   ./book bench NAME [options]   build and run a benchmark
   ./book plot [NN]              draw what the last runs measured
   ./book doctor                 what this machine has, and which mode a run takes and why

@@ -51,7 +51,7 @@ expect_sentence 2 "The explorer plays the GPU itself: call it without --gpu." "$
 expect_sentence 2 "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09." \
     "$book" explore slope --algorithm mine
 expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
-expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
+expect_sentence 2 "test does not take '-all'; it takes the number of a chapter, --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
 expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis." "$book" setup

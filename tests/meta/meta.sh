@@ -45,6 +45,7 @@ little_book() {
     local dir=$1 list=$1/chapters/CMakeLists.txt
     mkdir -p "$dir"/{common,chapters/{01_line,02_slope},tests/bench/02_slope}
     cp -r "$root"/{book,tools,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
+    rm -r "$dir/tools/explore/engine"  # its page has links into the chapters
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
     # Two programs of four lines need no precompiled headers, which take five seconds, and no MPI, which CMake looks for in two.
     sed -i -e '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' -e 's/^set(DDP_MPI AUTO/set(DDP_MPI OFF/' "$dir/CMakeLists.txt"

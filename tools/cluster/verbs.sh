@@ -1,24 +1,6 @@
 # Sourced by ./book: starts ranks on several nodes, and `./book cluster`.
 # shellcheck shell=bash disable=SC2154,SC2034  # what is not set here, ./book sets, and what is not read, it reads
 
-# Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the nodes, or N with --processes N.
-# Programs without ranks, and those whose ranks are threads or have a supervisor, start here as always.
-choose_launcher() {  # sets $launcher, and $options to those that are for the program
-    local own='^--(ranks|hosts|supervise|help)(=|$)'
-    options=("$@")
-    if [[ -z ${DDP_HOSTFILE:-} ]] || ((10#${chapter%%_*} < 5)) || grep -qE -e "$own" <(printf '%s\n' "$@"); then return; fi
-    start_by_mpirun --hostfile "$DDP_HOSTFILE"
-    options=()
-    while (($#)); do
-        if [[ $1 == --processes ]]; then launcher+=(-n "${2:-}") && shift; else options+=("$1"); fi
-        shift
-    done
-}
-start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
-    launcher=(mpirun "$@")
-    [[ -z ${CUDA_ON_CPU:-} ]] || launcher+=(-x CUDA_ON_CPU)  # mpirun tells other nodes only what it is told to tell
-}
-
 cluster() {
     case ${1:-} in
         up) exec bash "$root/tools/cluster/up.sh" "${@:2}" ;;

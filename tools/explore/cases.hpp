@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <cuda_on_cpu/explore.hpp>
+#include "tools/explore/engine/explore.hpp"
 
 #include "06_messages/peers.hpp"
 #include "09_all_reduce/support/further_all_reduces.hpp"

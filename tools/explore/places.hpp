@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <cuda_on_cpu/explore.hpp>
+#include "tools/explore/engine/explore.hpp"
 
 #include "10_nodes/network/fifo.hpp"
 

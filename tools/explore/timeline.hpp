@@ -3,7 +3,7 @@
 // they happened.
 #include <string>
 
-#include <cuda_on_cpu/explore.hpp>
+#include "tools/explore/engine/explore.hpp"
 
 #include "tools/explore/places.hpp"
 

@@ -1,4 +1,4 @@
-"""How Sphinx makes the web edition. The READMEs where they stand are its source: `./book web` (tools/web.sh) calls it."""
+"""How Sphinx makes the web edition. The READMEs where they stand are its source: `./book web` (tools/web/verbs.sh) calls it."""
 import sys
 from pathlib import Path
 

@@ -1,9 +1,10 @@
 #pragma once
 // The functions that the compiler calls at each access to memory, if it is told -fsanitize=thread:
 // functions that ThreadSanitizer's library defines, and here whoever includes this file, once in a
-// program: the explorer (explore/hooks.cpp) or the race detector (races/hooks.cpp). (The names and
-// parameters are those of compiler-rt's tsan_interface.h and tsan_interface_atomic.h.) Plain
-// accesses are announced before they happen. Atomic ones happen here.
+// program: the explorer (tools/explore/engine/hooks.cpp) or the race detector (races/hooks.cpp).
+// (The names and parameters are those of compiler-rt's tsan_interface.h and
+// tsan_interface_atomic.h.) Plain accesses are announced before they happen. Atomic ones happen
+// here.
 //
 // So the kernels' source is what it always is, and a program that is not linked with one of the two
 // has nothing of it. Whoever includes this file defines before what the functions do, as functions

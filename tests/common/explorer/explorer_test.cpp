@@ -1,6 +1,6 @@
 // The explorer finds exactly the outcomes that a simple model finds, names what is wrong with a
 // message, and takes few executions for that.
-#include <cuda_on_cpu/explore.hpp>
+#include "tools/explore/engine/explore.hpp"
 
 #include <deque>
 #include <random>

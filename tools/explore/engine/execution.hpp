@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "block.hpp"
-#include "cuda_on_cpu/explore.hpp"
 #include "fiber.hpp"
 #include "kernel_run.hpp"
+#include "tools/explore/engine/explore.hpp"
 
 namespace cuda_on_cpu {
 

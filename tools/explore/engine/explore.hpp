@@ -1,7 +1,7 @@
 #pragma once
 // Runs the kernels of several streams in every order of their flags' loads and stores that could
 // make a difference, and looks for an order in which they fail. For programs that are linked with
-// the library cuda_on_cpu_explorer; explore/explorer.cpp begins with the idea.
+// the library cuda_on_cpu_explorer; explorer.cpp begins with the idea.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
