@@ -59,10 +59,8 @@ std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_poin
         ready.push_back({inbox.connection, POLLIN, 0});
     std::vector<Inbox*> result;
     while (result.empty() && Clock::now() < end) {
-        // poll() counts milliseconds in an int, that is up to 24 days. A long wait is several.
-        constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-        poll(ready.data(), ready.size(), static_cast<int>(std::min(left, longest).count()));
+        poll(ready.data(), ready.size(), static_cast<int>(left.count()));
         for (std::size_t i = 0; i < ready.size(); i++)
             if (ready[i].revents != 0)
                 result.push_back(&inboxes[i]);
