@@ -32,7 +32,7 @@ class CapturedStep {
     cudaGraphExec_t executable_ = nullptr;  // all that a launch needs
 };
 
-// The rows of an epoch, in device memory. An epoch has fewer than 2^30 inputs, and so has a slot.
+// The rows of an epoch, in device memory.
 struct EpochRows {
     const float* inputs;   // [count, columns]
     const float* targets;  // [count]

@@ -21,8 +21,8 @@ class ReadyCounter {
   public:
     virtual ~ReadyCounter() = default;
     virtual Launch begin_step() = 0;
-    // Handles the hook of a gradient. Throws std::logic_error, and counts nothing, if the hook must
-    // not fire (again) in this step, or if end_backward has ended it.
+    // Handles the hook of a gradient. Throws std::logic_error if the hook must not fire (again)
+    // in this step.
     virtual Launch fire(int gradient) = 0;
     // Handles the gradients whose hooks have not fired: they are not used in this step, are set to
     // 0 by ascending number, and count as ready.

@@ -2,7 +2,6 @@
 // of its kernels shows; what must not happen at the same time, and what must, by kernels that look
 // whether another has begun.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cuda/atomic>
@@ -105,13 +104,6 @@ void check_constructor() {
             "launch() calls enqueue() again. So the host enqueues each kernel anew, and nothing "
             "is saved: launch what was captured and instantiated in the constructor.");
     held();
-    const std::size_t of_a_launch = launches_in([&] {
-                                        step->launch(digits.stream);
-                                        digits.stream.synchronize();
-                                    }).size();
-    if (can_see_launches && of_a_launch != 3)
-        throw Wrong("The step has three kernels, and a launch of it runs " +
-                    std::to_string(of_a_launch) + ".");
     trying("");
 }
 
@@ -122,54 +114,15 @@ void check_launch() {
     const Buffer<unsigned int> late(std::vector<unsigned int>{7});
     const std::string hint =
         "The 7 comes by a copy that stands on the same stream before the launch: launch on the "
-        "stream that launch() is given, whichever was captured.";
+        "stream that launch() is given.";
     check_host_goes_on("launch()", digits.stream, digits.number, late,
                        [&] { step.launch(digits.stream); });
     digits.expect(745, "launch() on the stream that was captured", hint);
-    Stream other;
-    check_host_goes_on("launch() on another stream", other, digits.number, late,
-                       [&] { step.launch(other); });
-    digits.expect(745, "launch() on another stream than the one that was captured", hint);
-}
-
-void check_several() {
-    Digits first({1, 2}), second({3});
-    CapturedStep one(first.stream, first.step());
-    auto two = std::make_unique<CapturedStep>(second.stream, second.step());
-    one.launch(first.stream);
-    two->launch(second.stream);
-    const std::string hint =
-        "There are two steps, and each is to launch its own: what was captured belongs to the "
-        "object, not to the program.";
-    first.expect(12, "Of two captured steps each is launched", hint);
-    second.expect(3, "Of two captured steps each is launched", hint);
-    two.reset();
-    one.launch(first.stream);
-    first.expect(1212, "One of two captured steps is gone, and the other is launched", hint);
-}
-
-void check_end_of_life() {
-    Digits digits({6, 7});
-    auto step = std::make_unique<CapturedStep>(digits.stream, digits.step());
-    const std::string wrong = wrong_if_host_waits(digits.stream, [&] {
-        step->launch(digits.stream);
-        step.reset();
-    });
-    digits.stream.synchronize();
-    if (!wrong.empty())
-        throw Wrong("launch(), and then the end of the step: " + wrong);
-    digits.expect(67, "A captured step is launched and destroyed at once",
-                  "What is under way comes to its end.");
 }
 
 // The exception of a step that has a mistake of its own.
 struct StepFailed : std::runtime_error {
     StepFailed() : std::runtime_error("the step has thrown this") {}
-};
-
-// An exception that is not derived from anything.
-struct NumberThrown {
-    int number;
 };
 
 // Checks that the stream and the thread are as they were before a capture that came to nothing.
@@ -191,12 +144,12 @@ void check_after_failure(Digits& digits, const std::string& what) {
 }
 
 // Checks a step that throws an exception of its own.
-void check_throwing_step(const std::string& what, const std::function<void(Digits&)>& before) {
+void check_throwing_step() {
+    const std::string what = "enqueue() enqueues two kernels and throws";
     Digits digits({8, 9});
     trying(what + ".");
     const auto step = [&] {
         digits.enqueue(digits.stream);
-        before(digits);
         throw StepFailed();
     };
     try {
@@ -215,34 +168,6 @@ void check_throwing_step(const std::string& what, const std::function<void(Digit
     check_after_failure(digits, what);
 }
 
-// Checks a step that throws something that is no std::exception.
-void check_any_exception() {
-    const std::string what = "The step throws a struct of its own, which is no std::exception";
-    Digits digits({8, 9});
-    trying(what + ".");
-    try {
-        const CapturedStep captured(digits.stream, [&] {
-            digits.enqueue(digits.stream);
-            throw NumberThrown{7};
-        });
-        throw Wrong(what +
-                    ": your constructor returns as if nothing had happened. Throw on what "
-                    "enqueue() has thrown.");
-    } catch (const NumberThrown& thrown) {
-        if (thrown.number != 7)
-            throw Wrong(what + ", with the number 7 in it, and your constructor throws one with " +
-                        std::to_string(thrown.number) + ".");
-        held();
-    } catch (const GpuError& error) {
-        throw Wrong(what + ": your constructor throws another exception instead: " + error.what());
-    }
-    if (is_captured(digits.stream))
-        throw Wrong(what +
-                    ": your constructor lets it through, and leaves the stream captured. In C++ "
-                    "anything may be thrown: catch (...) catches all of it.");
-    check_after_failure(digits, what);
-}
-
 // Checks a step that CUDA refuses to capture.
 void check_refused_step(const std::string& what, const std::function<void(Digits&)>& mistake,
                         const std::string& hint) {
@@ -258,28 +183,6 @@ void check_refused_step(const std::string& what, const std::function<void(Digits
         held();
     }
     check_after_failure(digits, what);
-}
-
-// Checks a stream that is captured already.
-void check_refused_begin() {
-    Digits digits({8, 9});
-    DDP_CHECK(cudaStreamBeginCapture(digits.stream, cudaStreamCaptureModeThreadLocal));
-    bool is_refused = false;
-    try {
-        const CapturedStep captured(digits.stream, digits.step());
-    } catch (const GpuError&) {
-        is_refused = true;
-    }
-    cudaGraph_t outer = nullptr;
-    cudaStreamEndCapture(digits.stream, &outer);  // fails if the answer has ended the capture
-    if (outer != nullptr)
-        cudaGraphDestroy(outer);
-    cudaGetLastError();
-    if (!is_refused)
-        throw Wrong(
-            "The stream is captured already, so cudaStreamBeginCapture refuses to begin: your "
-            "constructor goes on all the same. Is each call of CUDA checked?");
-    held();
 }
 
 // Returns what goes wrong on a thread that works while another one captures, or "".
@@ -343,13 +246,7 @@ void check_threads() {
 void check_capture() {
     check_constructor();
     check_launch();
-    check_several();
-    check_end_of_life();
-    check_throwing_step("enqueue() enqueues two kernels and throws", [](Digits&) {});
-    check_throwing_step(
-        "enqueue() waits for the stream, which is refused, and throws an exception of its own",
-        [](Digits& digits) { cudaStreamSynchronize(digits.stream); });
-    check_any_exception();
+    check_throwing_step();
     check_refused_step(
         "A step waits for the stream that is captured",
         [](Digits& digits) { digits.stream.synchronize(); },
@@ -359,15 +256,6 @@ void check_capture() {
         [](Digits&) { const Buffer<float> of_one_step(1000); },
         "A launch would not allocate again, and use memory that is gone. The mode of the capture "
         "says what is forbidden.");
-    check_refused_step(
-        "A step does not look at the error of a call that is refused",
-        [](Digits&) {
-            void* memory = nullptr;
-            cudaMalloc(&memory, 1000);
-        },
-        "The capture has failed with that call, and its end says so: is each call of CUDA "
-        "checked?");
-    check_refused_begin();
     check_threads();
 }
 
@@ -516,15 +404,12 @@ void check_batches(const Sizes& sizes, const std::string& hint) {
 // Checks that the number is where the contract says.
 void check_whose_number() {
     const Sizes sizes{10, 2, 3};
-    Batches batches(sizes), others(sizes);
+    Batches batches(sizes);
     batches.set_number(2);
     batches.enqueue();
     batches.expect(2, "In device memory stands the number 2",
                    "Is the number kept by the host? It is to be read, and counted on, where "
                    "`number` points to.");
-    others.enqueue();
-    others.expect(0, "Another training begins, with a number of its own",
-                  "Is the number kept by the host, for all trainings?");
 }
 
 void check_captured_batches() {
@@ -545,92 +430,6 @@ void check_captured_batches() {
     trying("");
 }
 
-// ---- A training with these batches: linear regression, and plain SGD
-
-__global__ void row_errors(BatchSlot slot, int columns, const float* weights, float* errors) {
-    for (std::size_t row : grid_range(static_cast<std::size_t>(*slot.rows))) {
-        float sum = -slot.targets[row];
-        for (int c = 0; c < columns; c++)
-            sum +=
-                slot.inputs[row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(c)] *
-                weights[c];
-        errors[row] = sum;
-    }
-}
-
-__global__ void descend(BatchSlot slot, int columns, const float* errors, float rate,
-                        float* weights) {
-    for (std::size_t c : grid_range(static_cast<std::size_t>(columns))) {
-        float gradient = 0;
-        for (int row = 0; row < *slot.rows; row++)
-            gradient +=
-                errors[row] *
-                slot.inputs[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + c];
-        weights[c] -= rate * 2 / static_cast<float>(*slot.rows) * gradient;
-    }
-}
-
-struct Regression {
-    explicit Regression(const Sizes& sizes)
-        : batches(sizes),
-          weights(std::vector<float>(static_cast<std::size_t>(sizes.columns), 0.0f)),
-          errors(static_cast<std::size_t>(sizes.room)) {}
-
-    void enqueue_descent() {
-        const int columns = batches.sizes.columns;
-        launch(batches.stream, grid_for(errors.size()), row_errors, batches.slot(), columns,
-               weights.data(), errors.data());
-        launch(batches.stream, grid_for(weights.size()), descend, batches.slot(), columns,
-               errors.data(), 1e-3f, weights.data());
-    }
-    // Brings a batch by copies, whose places the host computes.
-    void enqueue_batch(int batch) {
-        const Sizes& sizes = batches.sizes;
-        const int first = batch * sizes.room, count = sizes.rows_of(batch);
-        const auto copy = [&](float* to, const float* from, int elements) {
-            DDP_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(elements) * sizeof(float),
-                                      cudaMemcpyDeviceToDevice, batches.stream));
-        };
-        copy(batches.slot_inputs.data(), batches.inputs.data() + first * sizes.columns,
-             count * sizes.columns);
-        copy(batches.slot_targets.data(), batches.targets.data() + first, count);
-        batches.rows.copy_from(std::vector<int>{count});
-    }
-    std::vector<float> result() {
-        batches.stream.synchronize();
-        return weights.to_host_now();
-    }
-
-    Batches batches;
-    Buffer<float> weights, errors;
-};
-
-void check_training() {
-    const Sizes sizes{37, 3, 8};
-    const int steps = 3 * sizes.batches() + 2;
-    Regression by_host(sizes), by_graph(sizes);
-    for (int step = 0; step < steps; step++) {
-        by_host.enqueue_batch(step % sizes.batches());
-        by_host.enqueue_descent();
-        by_host.batches.stream.synchronize();
-    }
-    trying("A training whose step is captured.");
-    CapturedStep step =
-        captured(by_graph.batches.stream, "A step that begins with its batch", "", [&] {
-            by_graph.batches.enqueue();
-            by_graph.enqueue_descent();
-        });
-    for (int i = 0; i < steps; i++)
-        step.launch(by_graph.batches.stream);
-    if (by_graph.result() != by_host.result())
-        throw Wrong(sizes.text() + ", a linear regression of " + std::to_string(steps) +
-                    " steps: one step is captured and launched so often, and the weights are not "
-                    "those of as many steps without a graph. " +
-                    by_the_device);
-    held();
-    trying("");
-}
-
 void check_batch_work() {
     const Sizes sizes{3000, 3, 1103};  // a batch has more rows than a block may have threads
     const std::string what = sizes.text() + ". enqueue_next_batch()";
@@ -641,12 +440,6 @@ void check_batch_work() {
     };
     check_kernels(what, work);
     check_shares(what, {written_by_all("slot.inputs", batches.slot_inputs)}, work);
-    // At first the number is another one.
-    batches.set_number(0);
-    const Buffer<int> late(std::vector<int>{1});
-    check_host_goes_on(what, batches.stream, batches.number, late, [&] { batches.enqueue(); });
-    batches.expect(1, "The number comes while the host has gone on",
-                   "Read it in a kernel on the stream that you were given.");
 }
 
 void check_number() {
@@ -658,11 +451,7 @@ void check_number() {
     check_batches({5, 2, 8}, "There is one batch, and it is not full.");
     check_batches({4, 1, 1}, "Each row is a batch.");
     check_batches({1009, 3, 100}, "No number divides another one here.");
-    check_batches({5, 1025, 2},
-                  "A row has 1025 inputs, and a block at most 1024 threads: each thread copies as "
-                  "many as there are for it.");
     check_captured_batches();
-    check_training();
     check_batch_work();
 }
 
@@ -700,11 +489,6 @@ class WatchedStep {
         forget();
     }
 
-    // Calls `act` while the host enqueues the part.
-    void interrupt(int part, std::function<void()> act) {
-        interrupted_ = part;
-        act_ = std::move(act);
-    }
     // Part `watcher` looks for `other`, for so long at most.
     void watch(int watcher, int other) { other_[static_cast<std::size_t>(watcher)] = other; }
     void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
@@ -733,8 +517,6 @@ class WatchedStep {
     Buffer<int> begun_, has_seen_;
     std::vector<int> other_;
     std::chrono::nanoseconds patience_{0};
-    int interrupted_ = nobody;
-    std::function<void()> act_;
     struct Call {
         int part;
         bool is_on_its_stream;
@@ -750,8 +532,6 @@ StepPart WatchedStep::part(Kind kind, int bucket) {
             {own, static_cast<cudaStream_t>(stream) == static_cast<cudaStream_t>(right)});
         launch(stream, {1, 1}, watching_part, own, other_[static_cast<std::size_t>(own)],
                static_cast<std::uint64_t>(patience_.count()), begun_.data(), has_seen_.data());
-        if (own == interrupted_)
-            act_();
     };
 }
 
@@ -851,9 +631,8 @@ void check_needs(int buckets, Kind needed) {
 }
 
 // Checks that these pairs of parts run at the same time: each looks for the other, and does not end
-// before. `hint` ends the words.
-void check_together(int buckets, const std::vector<std::pair<int, int>>& pairs,
-                    const std::string& hint) {
+// before.
+void check_together(int buckets, const std::vector<std::pair<int, int>>& pairs) {
     WatchedStep step(buckets);
     step.set_patience(std::chrono::seconds(3));
     for (const auto& [one, other] : pairs) {
@@ -868,7 +647,7 @@ void check_together(int buckets, const std::vector<std::pair<int, int>>& pairs,
                             " does not run at the same time as " + name_of(seen.other_of(part)) +
                             ". Neither needs the other: does one of their streams wait for more "
                             "than it needs?" +
-                            hint + may_be_busy);
+                            may_be_busy);
         held();
     });
 }
@@ -878,61 +657,15 @@ void check_overlap(int buckets) {
     for (int bucket = 0; bucket + 1 < buckets; bucket++)
         pairs.emplace_back(part_of(sum, bucket), part_of(backward, bucket + 1));
     pairs.emplace_back(part_of(sum, buckets - 1), part_of(update, buckets - 2));
-    check_together(buckets, pairs, "");
-}
-
-// Checks the first update beside the last sum of so many buckets that events which take turns, two
-// of them or 256, have all been recorded anew: the first one by the last sum.
-void check_many_buckets() {
-    constexpr int buckets = 257;
-    check_together(buckets, {{part_of(sum, buckets - 1), part_of(update, 0)}},
-                   " There are many buckets here: does a sum record anew an event that the update "
-                   "of another bucket has yet to wait for?");
-}
-
-// Checks a step while another thread enqueues one of its own.
-void check_two_steps() {
-    WatchedStep mine(2), theirs(2);
-    mine.set_patience(std::chrono::milliseconds(is_first_order() ? 100 : 5));
-    mine.watch(part_of(sum, 0), part_of(update, 0));
-    mine.interrupt(part_of(backward, 1), [&] { std::jthread([&] { theirs.enqueue(); }).join(); });
-    trying("Two threads enqueue a step at the same time, each on streams of its own.");
-    mine.enqueue();
-    trying("");
-    for (WatchedStep* step : {&mine, &theirs}) {
-        step->compute.synchronize();
-        step->communication.synchronize();
-        check_runs(*step, "while another thread enqueues a step of its own");
-    }
-    if (mine.has_seen()[part_of(sum, 0)] != 0)
-        throw Wrong(
-            "While a thread enqueues its step, another one enqueues a step, too, on other streams. "
-            "Then the first one's update of bucket 0 has begun before the sum of bucket 0 has "
-            "ended. Ranks are threads here: events belong to a call, and are neither static nor "
-            "global.");
-    held();
-}
-
-void check_fork_host() {
-    WatchedStep step(2);
-    const std::string wrong = wrong_if_host_waits(step.compute, [&] { step.enqueue(); });
-    step.compute.synchronize();
-    step.communication.synchronize();
-    if (!wrong.empty())
-        throw Wrong(step.text() + ": " + wrong);
-    check_runs(step, "without a capture");
+    check_together(buckets, pairs);
 }
 
 void check_fork() {
     for (const int buckets : {1, 2, 3})
         for (const Kind needed : {backward, sum})
             check_needs(buckets, needed);
-    check_fork_host();
     check_overlap(2);
     check_overlap(3);
-    check_many_buckets();
-    check_two_steps();
-    check_needs(0, backward);  // a step of no parts
 }
 
 }  // namespace
