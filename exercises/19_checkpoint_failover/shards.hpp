@@ -23,13 +23,12 @@ using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 void save_shards(Folder& folder, int step, const Shards& shards);
 
 // Returns the shards of the last step that was saved, or nothing if there is none. The process that
-// loads is another one than that which has saved, and knows the files alone. Changes no file. What
-// the folder throws passes through.
+// loads is another one than that which has saved, and knows the files alone. Changes no file.
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need, whoever has written it.
-// Wherever it is interrupted, be it by what the folder throws, load_shards finds the same shards as
-// before; only after a save that was killed, as above, those before it.
+// Wherever it is interrupted, load_shards finds the same shards as before; only after a save that
+// was killed, as above, those before it.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

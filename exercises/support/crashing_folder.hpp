@@ -19,17 +19,11 @@ class CrashingFolder final : public Folder {
     // has then written half of its bytes.
     CrashingFolder(const Contents& contents, int calls);
 
-    // Is the folder of another process from now on, after a kill: what was not synced still may be
-    // lost. Call number `calls` from here crashes.
-    void go_on(int calls) { calls_ = calls; }
     // Returns what a killed process leaves behind: everything that was done.
     Contents after_kill() const;
     // Returns what a power failure may leave behind: for every file any part of what was not
     // synced, and any of the changes of names that were not synced.
     std::vector<Contents> after_power_failure() const;
-
-    // From now on read() throws, as of a disk that is broken.
-    void break_disk() { is_broken_ = true; }
 
     bool make() override { return false; }
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
@@ -53,7 +47,6 @@ class CrashingFolder final : public Folder {
     void change(const Change& change);
 
     int calls_;
-    bool is_broken_ = false;
     std::vector<File> files_;
     Names now_, synced_;
     std::vector<Change> since_sync_;
