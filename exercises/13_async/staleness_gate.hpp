@@ -17,7 +17,7 @@ class WaitingGate {
 
     // Task bound. Waits until the worker may begin its next step: until it has done at most `bound`
     // steps more than the slowest worker that has not left. Returns true then, and false if
-    // `patience` (from 0 to a day, from the call on) is over before. Whoever waits sleeps, and is
+    // `patience` (0 or more, from the call on) is over before. Whoever waits sleeps, and is
     // woken. After false the worker may call again.
     virtual bool begin_step(int worker, std::chrono::milliseconds patience) = 0;
     // Task bound. Records that the worker has done its step. Every worker that may go on now is

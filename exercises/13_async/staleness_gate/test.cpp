@@ -16,8 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -77,18 +75,8 @@ class Book {
                      ? "need not wait here, and you let it wait. (A patience of 0 asks whether "
                        "it may begin now.)"
                      : "must wait here, and you let it pass.") +
-                (bound_ == std::numeric_limits<int>::max()
-                     ? " The bound is the largest int here: added to a number of steps it "
-                       "overflows. Subtract the numbers of steps instead."
-                 : ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?"
-                                                          : "") +
-                (!left_.empty() && done_[at(worker)] > 999
-                     ? " One that has left is not the slowest again, however long others go on."
-                     : "") +
-                " Is it compared with the slowest one of those that are there, and no other?" +
-                (workers_ > 64 ? " (Is there a bit for each worker, in a number that has no more "
-                                 "than 32 or 64?)"
-                               : ""));
+                (ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?" : "") +
+                " Is it compared with the slowest one of those that are there, and no other?");
         if (!may_begin)
             return;
         gate_->end_step(worker);
@@ -125,9 +113,6 @@ void check_who_may_pass() {
     Book one(1, 0);
     for (int i = 0; i < 3; i++)
         one.step(0);
-    Book unbounded(2, std::numeric_limits<int>::max());
-    for (const int worker : {0, 1, 1, 0, 1, 1})
-        unbounded.step(worker);
     for (const int workers : {2, 3, 5})
         for (const int bound : {0, 1, 2, 7}) {
             Book book(workers, bound);
@@ -144,14 +129,13 @@ void check_who_may_pass() {
 using Clock = std::chrono::steady_clock;
 
 // All workers but `slowest` are one step ahead, with a bound of 0. They wait until
-// free_them(gate, slowest) is called. Returns how long after that the last of them has gone on.
-milliseconds check_all_are_woken(int slowest,
-                                 const std::function<void(WaitingGate&, int slowest)>& free_them,
-                                 const std::string& what) {
+// free_them(gate, slowest) is called.
+void check_all_are_woken(int slowest,
+                         const std::function<void(WaitingGate&, int slowest)>& free_them,
+                         const std::string& what) {
     constexpr int workers = 4;
     const auto gate = make_staleness_gate(workers, 0);
     std::atomic<int> coming = 0;
-    std::vector<Clock::time_point> ends(workers);
     std::vector<std::future<bool>> waiting(workers);
     const auto for_all_others = [&](const std::function<void(int worker)>& act) {
         for (int worker = 0; worker < workers; worker++)
@@ -166,9 +150,7 @@ milliseconds check_all_are_woken(int slowest,
         waiting[static_cast<std::size_t>(worker)] = std::async(std::launch::async, [&, worker] {
             coming++;
             const auto begin = Clock::now();
-            const bool may_begin = gate->begin_step(worker, long_wait);
-            ends[static_cast<std::size_t>(worker)] = Clock::now();
-            return may_begin && ends[static_cast<std::size_t>(worker)] - begin < long_wait;
+            return gate->begin_step(worker, long_wait) && Clock::now() - begin < long_wait;
         });
     });
     // One that has not come to wait yet when they are freed need not be woken: that is right, too,
@@ -176,7 +158,6 @@ milliseconds check_all_are_woken(int slowest,
     while (coming < workers - 1)
         std::this_thread::yield();
     std::this_thread::sleep_for(milliseconds(3));
-    const auto freed = Clock::now();
     free_them(*gate, slowest);
     std::string late;
     for_all_others([&](int worker) {
@@ -189,23 +170,15 @@ milliseconds check_all_are_woken(int slowest,
                     ". Whoever changes what others wait for must wake all of them, whatever its "
                     "number." +
                     may_be_busy);
-    return std::chrono::duration_cast<milliseconds>(*std::ranges::max_element(ends) - freed);
 }
 
 // The same, often enough for all to wait when they are freed, with more than one worker that they
 // wait for: none has a part of its own.
 void check_who_is_woken(const std::function<void(WaitingGate&, int slowest)>& free_them,
                         const std::string& what) {
-    milliseconds shortest = long_wait;  // a busy machine is slow at times
     for (int round = 0; round < 5; round++)
         for (const int slowest : {0, 2})
-            shortest = std::min(shortest, check_all_are_woken(slowest, free_them, what));
-    if (shortest >= milliseconds(15))
-        throw Wrong("Of four workers three wait for the slowest one, which " + what +
-                    "; the last of them goes on " + std::to_string(shortest.count()) +
-                    " ms later, and in other rounds it takes longer. Whoever may go on is woken at "
-                    "once, by notify_all(), and does not look again after some time." +
-                    may_be_busy);
+            check_all_are_woken(slowest, free_them, what);
 }
 
 // Worker 1 is one step ahead with a bound of 0, so it has to wait for worker 0.
@@ -214,15 +187,6 @@ std::shared_ptr<WaitingGate> gate_with_one_ahead(int workers) {
     gate->begin_step(1, at_once);
     gate->end_step(1);
     return gate;
-}
-
-// Whoever asks with a patience of 0 is told at once: the next checks ask so thousands of times.
-void check_asking() {
-    const auto gate = gate_with_one_ahead(2);
-    returned(
-        "Worker 1 has to wait for worker 0, and asks with a patience of 0 ms whether it may begin: "
-        "begin_step does not return. Every wait has an end: wait_for, not wait.",
-        no_end, [gate] { return gate->begin_step(1, at_once); });
 }
 
 // A wait lasts as long as `patience` says, and no longer.
@@ -252,88 +216,6 @@ void check_patience() {
             "Worker 1 has waited for worker 0 in vain. Now worker 0 does its step, and worker 1 "
             "calls again: it need not wait, and you let it wait. A call that gives up must leave "
             "nothing behind.");
-}
-
-// A patience of so many microseconds that an int would be below 0.
-void check_long_patience() {
-    constexpr milliseconds patience{2'147'484};
-    const auto gate = gate_with_one_ahead(2);
-    auto waiting = std::async(std::launch::async, [&] { return gate->begin_step(1, patience); });
-    std::this_thread::sleep_for(milliseconds(20));
-    gate->begin_step(0, at_once);
-    gate->end_step(0);
-    if (!waiting.get())
-        throw Wrong(
-            "Worker 1 waits for worker 0 with a patience of 2147484 ms. Worker 0 does its step 20 "
-            "ms later, and worker 1 has given up. So many microseconds are more than an int "
-            "holds: std::chrono counts in 64 bits.");
-}
-
-// Other workers' steps wake a worker before its time, and do not make its patience longer.
-void check_patience_is_not_renewed() {
-    constexpr milliseconds patience{100}, pause{30};
-    constexpr int workers = 12;
-    milliseconds shortest = long_wait;
-    for (int i = 0; i < 3 && shortest >= 2 * patience; i++) {  // a busy machine is slow at times
-        const auto gate = gate_with_one_ahead(workers);
-        auto waiting = std::async(std::launch::async, [&] {
-            const auto begin = std::chrono::steady_clock::now();
-            gate->begin_step(1, patience);
-            return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
-                                                            begin);
-        });
-        for (int worker = 2; worker < workers; worker++) {
-            gate->begin_step(worker, at_once);
-            gate->end_step(worker);
-            std::this_thread::sleep_for(pause);
-        }
-        shortest = std::min(shortest, waiting.get());
-    }
-    if (shortest >= 2 * patience)
-        throw Wrong(
-            "Worker 1 waits for worker 0 with a patience of 100 ms. Ten others do a step "
-            "meanwhile, one every 30 ms, and it gives up after " +
-            std::to_string(shortest.count()) +
-            " ms: its patience begins anew whenever it is woken. Compute the end once, or give "
-            "wait_for the condition, which does so." +
-            may_be_busy);
-}
-
-// Whoever waits sleeps: it is woken, and does not look again and again.
-void check_sleeps() {
-    constexpr milliseconds patience{200};
-    const auto gate = gate_with_one_ahead(2);
-    rusage before{}, behind{};
-    std::thread([&] {
-        getrusage(RUSAGE_THREAD, &before);
-        gate->begin_step(1, patience);
-        getrusage(RUSAGE_THREAD, &behind);
-    }).join();
-    const long looks = behind.ru_nvcsw - before.ru_nvcsw + behind.ru_nivcsw - before.ru_nivcsw;
-    const auto ms = [](const timeval& time) { return time.tv_sec * 1000 + time.tv_usec / 1000; };
-    const long busy_ms =
-        ms(behind.ru_utime) - ms(before.ru_utime) + ms(behind.ru_stime) - ms(before.ru_stime);
-    if (looks > 8 || busy_ms > 10)  // one that sleeps has two or three, and computes for none
-        throw Wrong(
-            "Worker 1 waits 200 ms for worker 0, and looks again and again: it has left its core " +
-            std::to_string(looks) + " times and computed for " + std::to_string(busy_ms) +
-            " ms. One that waits sleeps until another one wakes it, at once: that is what a "
-            "std::condition_variable is for." +
-            may_be_busy);
-}
-
-// What a gate counts is its own.
-void check_two_gates() {
-    const auto one = make_staleness_gate(2, 0), other = make_staleness_gate(2, 0);
-    if (!one->begin_step(0, at_once))
-        throw Wrong(
-            "Nobody has done a step, and worker 0 has to wait. A patience of 0 asks whether it may "
-            "begin now: look at the steps first, and at the time only if it must wait.");
-    one->end_step(0);
-    if (!other->begin_step(0, at_once))
-        throw Wrong(
-            "There are two gates. Worker 0 has done a step at the one, and now has to wait at the "
-            "other: what a gate counts belongs to that gate. Is something static, or global?");
 }
 
 // To look who is the slowest takes long here, as two million workers have left. Worker 0 ends its
@@ -425,21 +307,16 @@ void check_woken_too_early() {
 }
 
 void check_bound() {
-    check_two_gates();
-    check_asking();
+    check_patience();
     check_who_may_pass();
     check_done_counts();
-    check_patience();
-    check_patience_is_not_renewed();
     check_woken_too_early();
-    check_sleeps();
     check_who_is_woken(
         [](WaitingGate& gate, int slowest) {
             gate.begin_step(slowest, at_once);
             gate.end_step(slowest);
         },
         "then does its step");
-    check_long_patience();
 }
 
 void check_leaving() {
@@ -460,16 +337,6 @@ void check_leaving() {
                 book.step(1);  // nobody else is there
             book.leave(1);     // and now nobody is
         }
-    Book long_run(2, 1);
-    long_run.leave(0);
-    for (int i = 0; i < 1'100'000; i++)
-        long_run.step(1);  // a worker that has left is never the slowest again
-    Book many(300, 0);
-    many.leave(256);
-    for (int worker = 1; worker < 300; worker++)
-        if (many.is_there(worker))
-            many.step(worker);
-    many.step(2);  // must wait for worker 0, which is there
     check_who_is_woken([](WaitingGate& gate, int slowest) { gate.leave(slowest); }, "leaves");
     check_who_is_woken(
         [](WaitingGate& gate, int slowest) {
