@@ -10,8 +10,7 @@
 namespace ddp {
 
 // Task forward. Records "divide" on the tape of a, and returns a / b, element by element, in the
-// shape of a. Throws std::invalid_argument if a and b differ in shape. A tape that does not record
-// (Recording::off) has no nodes: then the quotient has its value all the same.
+// shape of a. Throws std::invalid_argument if a and b differ in shape.
 //
 // Task backward. Computes the gradients of a and of b by the rules of the tape: it requests no
 // target for an input whose gradient is not wanted, and adds to a target that holds something

@@ -5,9 +5,8 @@
 
 namespace ddp {
 
-// All pointers are device memory. No sum exceeds an int. There are at most 2^28 elements, and as
-// many threads. `block`, the number of threads in a block, is any number from 1 to 1024: it need
-// not be a power of two.
+// All pointers are device memory. No sum exceeds an int. `block`, the number of threads in a block,
+// is any number from 1 to 1024: it need not be a power of two.
 
 // Task prefix_sums. Enqueues starts[i] = counts[0] + counts[1] + ... + counts[i - 1], so starts[0]
 // is 0, for i from 0 to n - 1, by ONE block of `block` threads. n is 0 or more; it may be smaller

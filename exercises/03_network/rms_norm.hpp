@@ -15,11 +15,9 @@ namespace ddp {
 // Task input_gradient: the gradient of x, in backward.
 // Task gain_gradient: the gradient of gain, in backward.
 //
-// A tape that does not record (Recording::off) has no nodes: then y has its value all the same.
-//
 // Both gradients keep to the rules of the tape: ask for a target only if is_wanted() is true, and
 // add to it if its `accumulate` is true. Kernels compute, on the device's stream, and the host does
-// not wait for them. Several layers may be on a tape.
+// not wait for them.
 Variable rms_norm(Variable x, Variable gain, float eps);
 
 }  // namespace ddp

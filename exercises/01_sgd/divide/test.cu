@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <limits>
 
 #include "01_sgd/operations.hpp"
 #include "exercises/01_sgd/divide.hpp"
@@ -50,9 +49,8 @@ void compare(const std::string& what, const Tensor& tensor, const std::vector<do
              const std::string& hint) {
     const auto first_wrong = [&](const std::vector<float>& yours) {
         std::size_t i = 0;
-        while (i < right.size() && (std::isinf(right[i]) ? double{yours[i]} == right[i]
-                                                         : std::abs(double{yours[i]} - right[i]) <=
-                                                               1e-5 * (1 + std::abs(right[i]))))
+        while (i < right.size() &&
+               std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i])))
             i++;
         return i;
     };
@@ -85,31 +83,6 @@ void check_host(Device& device, const std::string& what, const std::function<voi
     device.stream().synchronize();
     if (!wrong.empty())
         throw Wrong(what + ": " + wrong);
-}
-
-// Checks that a kernel waits for work that was enqueued on the device's stream before it: a comes
-// when that goes on.
-void check_late() {
-    Device device;
-    Tape tape(device);
-    const Variable a = tape.constant(Tensor(device, {3}, std::vector<float>{2, 4, 6}));
-    const Variable b = tape.constant(Tensor(device, {3}, std::vector<float>{2, 2, 2}));
-    const Tensor comes_late(device, {3}, std::vector<float>{10, 12, 14});
-    divide(a, b);  // so that nothing has to be allocated when the stream stands still
-    device.stream().synchronize();
-    Variable quotient = a;
-    check_host(device, "a / b", [&] {
-        DDP_CHECK(cudaMemcpyAsync(a.value().data(), comes_late.data(), 3 * sizeof(float),
-                                  cudaMemcpyDeviceToDevice, device.stream()));
-        quotient = divide(a, b);
-    });
-    if (quotient.value().to_host() == std::vector<float>{1, 2, 3})
-        throw Wrong(
-            "The numbers of a are copied by the device's stream, and your kernel has divided those "
-            "that were there before. Which stream have you launched your kernel on? It should be "
-            "device().stream() of its tensors.");
-    compare("the quotient", quotient.value(), {5, 6, 7},
-            "a was copied by the device's stream just before: launch your kernel on that stream.");
 }
 
 // Checks that the threads share the elements of one call, forward or backward, and leave none out:
@@ -147,22 +120,6 @@ void check_many(bool forward) {
 
 // ---- Task forward
 
-// Checks a tape that does not record: there is no node of which a value could be read.
-void check_unrecorded() {
-    Device device;
-    Tape tape(device, Recording::off);
-    const std::string hint =
-        "The tape does not record here (Recording::off), and nodes() is empty: a Variable's "
-        "value() returns the value in any case.";
-    trying(hint);
-    const Variable quotient = divide(tape.constant(Tensor(device, {2}, std::vector<float>{6, 5})),
-                                     tape.parameter(parameter(device, "b", {2, 4})));
-    if (!tape.nodes().empty() || quotient.is_recorded())
-        throw Wrong("After a / b there is a node on the tape. " + hint);
-    compare("the quotient", quotient.value(), {3, 1.25}, hint);
-    trying("");
-}
-
 void check_forward() {
     Device device;
     Tape tape(device);
@@ -179,22 +136,6 @@ void check_forward() {
         throw Wrong(
             "After a / b the inputs hold other numbers than before. A copy of a Tensor is the same "
             "memory: the quotient needs memory of its own, Tensor quotient(device, shape).");
-    check_unrecorded();
-    const std::vector<float> tiny(2, 1e-39f);
-    compare(
-        "1e-39 / 1e-39",
-        divide(tape.constant(Tensor(device, {2}, tiny)), tape.constant(Tensor(device, {2}, tiny)))
-            .value(),
-        {1, 1},
-        "It is 1, but 1 / 1e-39 is more than a float holds: divide a by b, and do not multiply "
-        "it by 1 / b.");
-    const Variable zeros = tape.constant(Tensor(device, {2}, std::vector<float>{0, 0}));
-    const Variable by_zero =
-        divide(tape.constant(Tensor(device, {2}, std::vector<float>{3, -3})), zeros);
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    compare("3 / 0 and -3 / 0", by_zero.value(), {infinity, -infinity},
-            "A float has inf and -inf for them: leave it to /, so that nobody overlooks what has "
-            "gone wrong.");
     const Tape::Node& node = tape.nodes().at(static_cast<std::size_t>(quotient.node));
     if (node.operation != "divide" || node.inputs != std::vector<int>{a.node, b.node})
         throw Wrong("The tape has the operation '" + node.operation +
@@ -208,7 +149,6 @@ void check_forward() {
             device.stream().synchronize();
         });
         check_host(device, "a / b", [&] { divide(a, b); });
-        check_late();
         check_many(true);
         return;
     } catch (const std::exception& other) {
@@ -273,16 +213,6 @@ void check_added() {
     const Variable x = tape.parameter(a);
     tape.backward(divide(x, x));
     compare_gradient(a, {0}, "a / a is 1, whatever a is. " + hint);
-    tape.clear();
-    a->clear_gradient();
-    b->clear_gradient();
-    const Variable p = tape.parameter(a), q = tape.parameter(b);
-    tape.backward(add(divide(p, q), divide(q, p)));
-    const std::string two =
-        "There are two quotients on the tape here, a / b and b / a. Each call needs memory of its "
-        "own for what backward will use.";
-    compare_gradient(a, {1.0 / 2 - 2.0 / 36}, two);
-    compare_gradient(b, {-6.0 / 4 + 1.0 / 6}, two);
 }
 
 void check_wanted() {
@@ -344,13 +274,9 @@ struct Graph {
            w = parameter(device, "w", {5});
 
     void ask(const std::string& formula, Variable loss, const std::string& hint) {
-        const std::size_t before = device.memory().live_bytes;
         trying(formula + ": final_order() is called. " + hint);
         const std::vector<std::string> predicted = final_order(tape, loss);
         trying("");
-        if (device.memory().live_bytes != before)
-            throw Wrong(
-                "Predict it: backward has been called, for there is memory for gradients now.");
         std::vector<std::string> called;
         tape.backward(loss, [&](Parameter& parameter) { called.push_back(parameter.name); });
         std::string missing;
@@ -425,50 +351,9 @@ void check_final_order() {
             "The loss depends on two products: which of them was recorded last? Backward walks "
             "along the record, and does not follow the inputs.");
     ask(
-        "((((((u v) w) w) w) w) w) w",
-        [](Graph&, Variable u, Variable v, Variable w) {
-            Variable product = multiply(u, v);
-            for (int i = 0; i < 6; i++)
-                product = multiply(product, w);
-            return product;
-        },
-        "The loss depends on u and v through six products.");
-    ask(
-        "u v, squared a hundred times, times w",
-        [](Graph&, Variable u, Variable v, Variable w) {
-            Variable power = multiply(u, v);
-            for (int i = 0; i < 100; i++)
-                power = multiply(power, power);
-            return multiply(power, w);
-        },
-        "There are more nodes than a mask has bits, and 2^100 paths from the loss to u: visit each "
-        "node once.");
-    ask(
-        "a sum of three, u + v + u",
-        [](Graph& graph, Variable u, Variable v, Variable) {
-            const Tensor sum(graph.device, {1}, std::vector<float>{7});
-            return graph.tape.record(
-                "sum_of_three", sum, {u, v, u}, [](const Tensor&, Tape::InputGradients& inputs) {
-                    for (std::size_t k = 0; k < 3; k++)
-                        inputs.target(k).tensor.copy_from(std::vector<float>{1});
-                });
-        },
-        "An operation may have one input or many, and here the first is the last one, too.");
-    ask(
         "(u v) w with v frozen",
         [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },
         "A frozen parameter gets no gradient.", "v");
-    ask(
-        "(u v) w with v frozen after forward",
-        [](Graph& graph, Variable u, Variable v, Variable w) {
-            const Variable loss = multiply(multiply(u, v), w);
-            graph.v->is_frozen = true;
-            return loss;
-        },
-        "The tape has noted in forward whose gradient is needed: see needs_gradient of its nodes.");
-    ask(
-        "u alone", [](Graph&, Variable u, Variable, Variable) { return u; },
-        "The loss is a parameter itself here: no operation uses it, and backward calls for none.");
 }
 
 }  // namespace
