@@ -15,9 +15,8 @@ struct Confusion {
     std::vector<std::int64_t> counts;
 };
 
-// Task confusion. Returns the sum of all ranks' tables, on every rank. The counts are exact, also
-// after a long run with billions of samples. All ranks call it together, with the same number of
-// classes; a rank without samples passes zeros.
+// Task confusion. Returns the sum of all ranks' tables, on every rank. All ranks call it together,
+// with the same number of classes; a rank without samples passes zeros.
 Confusion confusion_of_all(Rank& rank, const Confusion& mine);
 
 struct Scores {
