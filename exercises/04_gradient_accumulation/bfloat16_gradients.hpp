@@ -10,7 +10,7 @@
 
 namespace ddp {
 
-// All arrays have n elements, from 0 to 2^30, and lie in device memory. The host only enqueues work
+// All arrays have n elements, 0 or more, and lie in device memory. The host only enqueues work
 // on `stream`, and does not wait.
 
 // Task into_float. Enqueues sums[i] += scale * gradients[i]. If `accumulate` is false, `sums` is

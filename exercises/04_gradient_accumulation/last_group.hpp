@@ -17,23 +17,22 @@ namespace ddp {
 //     x [n, inputs]  product  square  product  square  product  subtract y  square  mean
 //                    hidden1          hidden2          outputs
 //
-// x and y are copied to the device for each micro-batch. The optimizer is plain SGD. None of these
-// widths is above 2^26.
+// x and y are copied to the device for each micro-batch. The optimizer is plain SGD.
 struct NetworkSizes {
     int inputs = 0, hidden1 = 0, hidden2 = 0, outputs = 0;
 };
 
 // Task largest. Returns the largest number of samples at a time with which a step fits into
-// `budget` bytes of device memory, which an int can count; 0 if not even one sample fits.
+// `budget` bytes of device memory; 0 if not even one sample fits.
 // Ignores that memory is allocated in blocks of 512 bytes.
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 
 // Task unknown_end. Trains for one epoch and returns the number of steps. `next` returns the
 // micro-batches one after the other, and std::nullopt when there are no more. Neither their number
-// nor their sizes, of 1 or more, are known in advance, and those of a group may add up to more than
-// an int holds. The data may go on for days: ask for the micro-batches of a group when the group
-// before it has had its step (for the first of them earlier, if you like). There is a step after
-// every `group` micro-batches, and one for the rest at the end.
+// nor their sizes, of 1 or more, are known in advance. The data may go on for days: ask for the
+// micro-batches of a group when the group before it has had its step (for the first of them
+// earlier, if you like). There is a step after every `group` micro-batches, and one for the rest at
+// the end.
 //
 // When optimizer.step() is called, the gradients are those of the mean loss over all samples since
 // the previous step, each with the same weight. They are absent before the epoch, and at its end.
