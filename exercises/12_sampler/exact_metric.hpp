@@ -1,6 +1,6 @@
 #pragma once
 // The contract of the exercise exact_metric: a validation over padded samples, as PyTorch's sampler
-// deals them out, whose result is still exact. `samples` + `world_size` is below 2^31.
+// deals them out, whose result is still exact.
 #include <vector>
 
 #include "exercises/not_implemented.hpp"

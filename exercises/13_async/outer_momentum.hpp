@@ -16,7 +16,7 @@ struct LocalLoss {
 // Task resting_point. In the chapter's local SGD a step is w -= learning_rate * gradient of the
 // rank's own loss, and all ranks meet after every `every` steps. Returns the averaged w that no
 // longer changes after very many meetings, without going through them. learning_rate * curvature is
-// between 1e-9 and 1.
+// above 0 and at most 1.
 double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, int every);
 
 struct OuterOptions {

@@ -130,30 +130,6 @@ void check_metric(const std::vector<int>& predicted, const std::vector<int>& lab
                         cause_of(found[static_cast<std::size_t>(rank)], predicted, label) + hint);
 }
 
-// Other weights than 0 and 1: an answer counts as much as its weight says.
-void check_other_weights() {
-    // Class 0: 0.3 of 0.5, class 1: 0.7 of 0.7, so the mean is 0.8; class 2 does not occur.
-    const std::pair<double, const char*> cases[] = {{1, "0.3, 0.1 and 0.7, 0.1"},
-                                                    {10, "3, 1 and 7, 1"},
-                                                    {1e-12, "3e-13, 1e-13 and 7e-13, 1e-13"}};
-    for (const auto& [scale, weights] : cases) {
-        const std::vector<Answers> answers = {{{0, 1}, {0, 0}, {0.3 * scale, 0.1 * scale}},
-                                              {{1, 1}, {1, 0}, {0.7 * scale, 0.1 * scale}}};
-        const double found = with_one_sum(2, 6, [&](int rank, const SumOverRanks& sum_over_ranks) {
-            return balanced_accuracy(answers[static_cast<std::size_t>(rank)], 3, sum_over_ranks);
-        })[0];
-        if (!(std::abs(found - 0.8) < 1e-12))
-            throw Wrong("Two ranks, whose weights are " + std::string(weights) + ": you say " +
-                        std::to_string(found) + ", right is 0.8.\n" +
-                        (std::abs(found - 0.8) < 1e-6
-                             ? "Its digits are those of a float: add doubles.\n"
-                             : "") +
-                        "An answer counts as much as its weight says, which need not be 0 or 1; "
-                        "and a class occurs if its weights sum up to more than 0, also if that is "
-                        "far less than 1.");
-    }
-}
-
 void check_balanced_accuracy() {
     // Of six cats five are known, of three dogs one, of the only car none.
     const std::vector<int> label = {0, 0, 0, 1, 0, 2, 0, 1, 0, 1};
@@ -176,7 +152,6 @@ void check_balanced_accuracy() {
                  "No car occurs here: of what does not occur nothing was missed, and it has no "
                  "part in the mean.");
     check_metric({}, {}, 2, false, 0, "Nobody has any answer here.");
-    check_other_weights();
 }
 
 // ---- Task worst_padding
@@ -246,13 +221,6 @@ void check_worst_padding() {
         "Two samples are there twice. The exact accuracy is not 0 either if they are right.");
     check_worst(9, 8, "Seven of nine samples are there twice.");
     check_worst(11, 3, "One sample is there twice.");
-    // More samples than can be tried in all ways: 99,997 of 1,000,003 are there twice.
-    const double predicted = worst_padding(1'000'003, 100'000),
-                 right = 99'997.0 / 1'000'003 * 900'006 / 1'100'000;
-    if (!(std::abs(predicted - right) < 1e-9))
-        throw Wrong(case_of(1'000'003, 100'000) + "you predict " + std::to_string(predicted) +
-                    "; the worst is wrong by " + std::to_string(right) +
-                    ".\nProducts of such numbers are more than an int holds: multiply doubles.");
 }
 
 }  // namespace

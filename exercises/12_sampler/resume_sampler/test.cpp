@@ -79,14 +79,6 @@ void check_states() {
     check_state({9, 3, 0}, 24, {2, 4, 3}, {9, 4, 0},
                 "The last batch is a whole one, and nothing is left out: this is the end, too.");
     check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
-    const std::uint64_t large = 12'345'678'901'234'567'890u;
-    for (const int steps : {1, 3})
-        check_state({large, 3, 0}, 24, {2, 4, steps}, {large, steps / 3 + 3, steps % 3 * 8},
-                    "A seed may be any number of 64 bits.");
-    for (const int steps : {1, 2})
-        check_state({9, 3, 0}, 24, {2, 2'000'000'000, steps}, {9, 4, 0},
-                    "A batch may be larger than all that is left. Two of these have more samples "
-                    "than an int counts.");
     check_state({9, 0, 94}, 103, {2, 3, 1}, {9, 0, 100}, "One more for each rank is left.");
     check_state(
         {9, 0, 8}, 13, {3, 1, 1}, {9, 1, 0},

@@ -105,22 +105,6 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
     throw Wrong(ranks + text + cause_of(losses, learning_rate, every, predicted) + hint);
 }
 
-// So slow that it takes thousands of millions of meetings: nobody goes through them.
-void check_slow_point() {
-    const std::string what =
-        "curvature 1 target 0, curvature 3 target 8; learning rate 1e-9, a meeting after every "
-        "step: ";
-    const std::string hint =
-        "it rests at 6, after thousands of millions of meetings. Do not go through the meetings: "
-        "at rest the mean of the ranks' points is w again, which is an equation for w.";
-    trying(what + hint);
-    const double predicted = resting_point({{1, 0}, {3, 8}}, 1e-9, 1);
-    trying("");
-    if (!(std::abs(predicted - 6) <= 0.001))
-        throw Wrong(what + "you predict w = " + std::to_string(predicted) + ", and " + hint);
-    held();
-}
-
 void check_resting_point() {
     check_point({{1, 2}, {1, 6}}, 0.5, 4, 10, "Both ranks pull equally hard.");
     check_point({{1, 2}, {1, 6}, {1, 7}}, 0.5, 4, 10, "Three ranks pull equally hard.");
@@ -134,7 +118,6 @@ void check_resting_point() {
     check_point({{1, 0}, {3, 8}, {0.5, -4}}, 0.25, 3, 30,
                 "Three ranks: each weighs by the part of the way to its target that it goes "
                 "between two meetings.");
-    check_slow_point();
 }
 
 // ---- Task outer_step
