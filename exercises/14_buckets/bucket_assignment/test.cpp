@@ -3,7 +3,6 @@
 #include "exercises/14_buckets/bucket_assignment.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -219,11 +218,6 @@ void check_assignment() {
           "type all the same. bytes_of() knows their bytes.");
     check({{100, full}, {0, full}, {100, full}, {0, full}}, {400}, {{0}, {1, 2}, {3}},
           "A gradient may have no elements, and all ranks must agree where it is.");
-    const std::size_t large = std::size_t{1} << 30;
-    check({{large, full}, {large, full}, {100, full}, {100, full}}, {400, 4 * large + 800},
-          {{0}, {1, 2, 3}},
-          "The first gradient has 4,294,967,296 bytes, which do not fit into 32 bits, nor does the "
-          "second limit: is there an int or an unsigned int in your code? (std::size_t has 64.)");
     const Gradients mixed = {
         {8, full},     {50, full, 0, true}, {50, half, 1}, {3, full, 1},
         {8, full, 1},  {3, half, 1},        {8, full, 1},  {20, full, 1},
@@ -298,9 +292,6 @@ void check_smallest_cap() {
         "No limit makes exactly three buckets of these: 400 makes four, and 401 makes two. At "
         "most three are asked for.");
     check_cap({400, 80, 40, 800, 4, 400}, 6, "So many buckets are allowed that any limit will do.");
-    check_cap({400, 80, 40}, std::numeric_limits<std::size_t>::max(),
-              "So many buckets are allowed that any limit will do. Such a number does not fit into "
-              "an int, nor does one more than it into a std::size_t.");
     for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}})
         check_cap({400, 80, 40, 800, 4, 400}, most,
                   "Sizes are uneven: equal shares of all bytes are not what the rule makes.");
@@ -321,15 +312,6 @@ void check_smallest_cap() {
             "; right is 600000000001.\nSuch a sum does not fit into 32 bits: is there an int or an "
             "unsigned int in your code? (std::size_t has 64.)");
     trying("");
-    std::vector<std::size_t> many;
-    for (std::size_t i = 0; i < 300; i++)
-        many.push_back(4 * (1 + i * 7919 % 100'003));
-    for (const std::size_t most : {std::size_t{2}, std::size_t{7}, std::size_t{40}}) {
-        const std::size_t cap = smallest_cap(many, most);
-        if (cap < 2 || buckets_with(many, cap) > most || buckets_with(many, cap - 1) <= most)
-            throw Wrong("300 gradients, at most " + std::to_string(most) + " buckets: you say " +
-                        std::to_string(cap) + ", which is not the smallest limit.");
-    }
 }
 
 }  // namespace
