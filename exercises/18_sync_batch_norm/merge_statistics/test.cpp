@@ -126,11 +126,6 @@ void check_add() {
                                         "With a new value the mean moves, and with it all "
                                         "distances.");
         }
-    Statistics many{3e9, 1, 0};
-    add(many, 3001);
-    require_near(many, {3e9 + 1, 1 + 3000 / (3e9 + 1), 9e6 * 3e9 / (3e9 + 1)},
-                 "3e9 ones, and then 3001",
-                 "A count is a double, and may be more than an int holds.");
 }
 
 // ---- Task merge
@@ -206,13 +201,6 @@ void check_merge() {
     check_merge_of({0, 0}, 0, "Nobody has a value: count, mean and m2 are 0, and not NaN.");
     check_merge_of({5, 1, 400, 37}, -20, "Any order of merging gives the same.");
     check_merge_of({5, 1, 400, 37}, 1e9, large);
-    trying(
-        "Two sets of a million million values each. Do not go through them one by one: merge has "
-        "a formula.");
-    require_near(merged({1e12, 1, 0}, {1e12, 3, 0}), {2e12, 2, 2e12},
-                 "Two sets of 1e12 values, ones and threes",
-                 "Three numbers describe a set of any size.");
-    trying("");
 }
 
 // ---- Task without
@@ -261,42 +249,6 @@ void check_without_of(int before, int part, int behind, double mean, const std::
             : cause_of_without(rest, right_for(left), right_for(all), right_for(taken)) + hint);
 }
 
-// A value that lies at the mean of all.
-void check_without_the_middle() {
-    const Statistics rest = without(right_for({1, 2, 3, 4, 6, 8}), right_for({4}));
-    require_near(
-        rest, right_for({1, 2, 3, 6, 8}), "1, 2, 3, 4, 6 and 8, without 4",
-        "4 is their mean: without it the mean is the same, and so is the sum of the squared "
-        "distances from it.");
-}
-
-// A thousand values are taken out of 1001, and all means are numbers that a double has. So the rest
-// is exact, unless it is the difference of two sums, which have no digits left for it.
-void check_without_almost_all() {
-    const double least = std::ldexp(1.0, -23);  // distance of two doubles near 1e9
-    const double moved = 8195 * least, mean = 1e9 + 5 * least;
-    const Statistics part{1000, mean, 0};
-    const Statistics all{1001, mean + moved, 1001 * moved * 1000 * moved};
-    require_near(without(all, part), {1, mean + 1001 * moved, 0},
-                 "1001 values around 1e9, without 1000 of them",
-                 "The mean is large here, and one value is left. Mean times count is a sum that is "
-                 "a thousand times as large again, and has three digits less behind the point: do "
-                 "not subtract two of these. How far is the mean of the rest from that of all?");
-}
-
-// All values, added up in another order: the last digits are others.
-void check_without_all_of_them() {
-    const Statistics all = right_for(values_around(0.1, 40, 1));
-    const Statistics rest =
-        without(all, {all.count, std::nextafter(all.mean, 0), std::nextafter(all.m2, 0)});
-    if (rest.count != 0 || rest.mean != 0 || rest.m2 != 0)
-        throw Wrong(
-            "40 values, without all of them, which were added up in another order: you say " +
-            text_of(rest) +
-            ". Every number is exactly 0 then, and not what rounding has left: if the count "
-            "of the rest is 0, there is nothing to compute.");
-}
-
 // Two equal values are left, and the differences of all that was rounded are less than 0.
 void check_without_all_but_two() {
     const Values taken = values_around(0.1, 198, 2);
@@ -319,17 +271,7 @@ void check_without() {
                      "One value is left: its m2 is 0, and roundings must not make m2 negative: the "
                      "root of that is NaN.");
     check_without_of(30, 12, 70, 1e9, large);
-    check_without_almost_all();
-    check_without_the_middle();
-    check_without_all_of_them();
     check_without_all_but_two();
-    const Statistics rest = without({4, 2.5e-6, 5e-12}, {2, 1.5e-6, 0.5e-12});
-    if (!(std::abs(rest.m2 - 0.5e-12) <= 1e-18))
-        throw Wrong("1e-6, 2e-6, 3e-6 and 4e-6, without the first two: you say " + text_of(rest) +
-                    "; right is an m2 of 5e-13. Values may be small: no m2 is small by itself.");
-    require_near(without({2e12, 2, 2e12}, {1e12, 3, 0}), {1e12, 1, 0},
-                 "1e12 ones and 1e12 threes, without the threes",
-                 "A count is a double, and may be more than an int holds.");
 }
 
 }  // namespace
