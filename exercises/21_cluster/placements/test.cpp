@@ -116,7 +116,6 @@ void check_leaving() {
     check_leaving_of({0, 1}, {70, 30}, "Two ranks.");
     check_leaving_of({0, 1, 1}, {0.25, 0.5, 0.125},
                      "Chunks need not be whole numbers: a third of an array is none.");
-    check_leaving_of({0, 1, 1}, {3e9, 2e9, 5e9}, "So many bytes are more than an int holds.");
     check_leaving_of({0, 0, 0}, {5, 6, 7}, "With one node nothing leaves it.");
 }
 
@@ -175,15 +174,6 @@ void check_extremes() {
                         "Neighbours on one node keep their bytes there: separate those of the "
                         "largest node first, and look at the last rank and rank 0, too.");
     }
-    const std::vector<int> many{7, 64, 3, 40};  // 64 ranks of 114 are more than half
-    NodeOf apart(114, 1);
-    int place = 1;
-    for (const int node : {0, 2, 3})
-        for (int i = 0; i < many[static_cast<std::size_t>(node)]; i++, place += 2)
-            apart[static_cast<std::size_t>(place)] = node;
-    check_placement(many, most_leaving(many), true, apart,
-                    "More than half of the ranks are on one node: no two others should be "
-                    "neighbours.");
 }
 
 // ---- Task borders
@@ -202,7 +192,8 @@ std::string cause_of_chunks(const Chunks& chunks, int ranks_per_node, double byt
     return "";
 }
 
-void check_borders_of(int nodes, int ranks_per_node, double bytes = 841) {
+void check_borders_of(int nodes, int ranks_per_node) {
+    constexpr double bytes = 841;
     const Chunks yours = best_borders(nodes, ranks_per_node, bytes);
     const int ranks = nodes * ranks_per_node;
     const std::string what = format_count(nodes, "node") + " of " +
@@ -213,8 +204,7 @@ void check_borders_of(int nodes, int ranks_per_node, double bytes = 841) {
     if (!is_near(std::accumulate(yours.begin(), yours.end(), 0.0), bytes) ||
         std::ranges::min(yours) < 0)
         throw Wrong(what + ": these are not " + format_fixed(bytes, 0) +
-                    " bytes in all, none of them less than nothing." +
-                    (bytes > 2e9 ? "\nSo many bytes are more than an int holds." : ""));
+                    " bytes in all, none of them less than nothing.");
     const NodeOf node_of =
         node_after_node(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
     const double busiest = std::ranges::max(followed(by_contract, node_of, yours));
@@ -234,7 +224,6 @@ void check_borders() {
     check_borders_of(3, 5);
     check_borders_of(2, 2);
     check_borders_of(4, 1);
-    check_borders_of(2, 2, 5e9);
 }
 
 }  // namespace

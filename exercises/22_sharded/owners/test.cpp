@@ -46,13 +46,6 @@ std::string text_of(const std::vector<Part>& parts) {
     return text.empty() ? "nothing" : text;
 }
 
-// A shard of it has more elements than 32 bits can count.
-const Sizes large_model = {3'000'000'000, 25'000'000'000};
-const std::string is_large =
-    "A model may have thousands of millions of elements, and 32 bits cannot count them: is there "
-    "an "
-    "int or an unsigned int in your code? (std::size_t has 64.)";
-
 // ---- Task flat_place
 
 // Returns what wrong places tell, or "": which wrong rule gives all of them.
@@ -115,13 +108,6 @@ void check_flat_place() {
                 }
             held();
         }
-    trying(text_of(large_model, 3) + ": one element is asked for.");
-    if (const Place found = flat_place(large_model, 3, 1, 24'000'000'000), right{2, 8'333'333'332};
-        found != right)
-        throw Wrong(text_of(large_model, 3) +
-                    ": you say that element 24000000000 of parameter 1 is " + "at " +
-                    text_of(found) + "; right is " + text_of(right) + ".\n" + is_large);
-    held();
 }
 
 // ---- Task flat_parts
@@ -186,13 +172,6 @@ void check_flat_parts() {
             }
             held();
         }
-    trying(text_of(large_model, 3) + ": what has rank 2?");
-    const std::vector<Part> found = flat_parts(large_model, 3, 2),
-                            right{{1, 15'666'666'668, 25'000'000'000}};
-    if (found != right)
-        throw Wrong(text_of(large_model, 3) + ": you say that rank 2 has " + text_of(found) +
-                    "; right is " + text_of(right) + ".\n" + is_large);
-    held();
 }
 
 // ---- Task row_part
@@ -246,12 +225,6 @@ void check_row_part() {
                 }
                 held();
             }
-    if (const Elements found = row_part(10'000'000'001, 3, 2, 1),
-        right{15'000'000'003, 30'000'000'003};
-        found != right)
-        throw Wrong("10000000001 rows of 3, 2 ranks: you say that rank 1 gets " + text_of(found) +
-                    "; right is " + text_of(right) + ".\n" + is_large);
-    held();
 }
 
 }  // namespace

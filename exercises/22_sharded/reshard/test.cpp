@@ -79,21 +79,6 @@ void require_reads(const std::vector<Read>& reads, const std::vector<std::vector
             throw Wrong(said + "One read for each file, in the order of the files.");
 }
 
-// More elements than 32 bits can count: too many for files that tell each of them.
-void require_large_reads(const std::vector<Read>& reads, const std::vector<Read>& right,
-                         const std::string& what) {
-    if (reads == right)
-        return held();
-    std::string yours, all;
-    for (const Read& read : reads)
-        yours += (yours.empty() ? "" : "; ") + text_of(read);
-    for (const Read& read : right)
-        all += (all.empty() ? "" : "; ") + text_of(read);
-    throw Wrong(what + ": you read " + (yours.empty() ? "nothing" : yours) + "; right are " + all +
-                ".\n32 bits cannot count so many: is there an int or an unsigned int in your code? "
-                "(std::size_t has 64.)");
-}
-
 void check_shard_reads() {
     for (const std::size_t count : {24, 25, 23, 5, 1})
         for (const auto& [from, to] :
@@ -111,11 +96,6 @@ void check_shard_reads() {
             }
             held();
         }
-    const std::string what = "50000000000 elements, saved by 3 ranks, loaded by 2, rank 1";
-    trying(what + ".");
-    require_large_reads(
-        shard_reads(50'000'000'000, 3, 2, 1),
-        {{1, 8'333'333'333, 8'333'333'334, 0}, {2, 0, 16'666'666'666, 8'333'333'334}}, what);
 }
 
 void check_parameter_reads() {
@@ -136,11 +116,6 @@ void check_parameter_reads() {
             }
             held();
         }
-    const std::string what = "30000000000 elements, saved by 2 ranks; parameter 1, of 25000000000";
-    trying(what + ".");
-    require_large_reads(
-        parameter_reads({5'000'000'000, 25'000'000'000}, 2, 1),
-        {{0, 5'000'000'000, 10'000'000'000, 0}, {1, 0, 15'000'000'000, 10'000'000'000}}, what);
 }
 
 }  // namespace
