@@ -8,7 +8,8 @@ handout() {
     git -C "$root" rev-parse --git-dir &>/dev/null || fail "handout copies what git knows: call it in a clone of the book."
     mkdir -p "$1"
     to=$(cd "$1" && pwd)
-    git -C "$root" ls-files -z -- . ':!solutions' ':!tests/mistakes' |
+    local files=(-- . ':!solutions' ':!tests/mistakes')
+    comm -z23 <(git -C "$root" ls-files -z "${files[@]}" | sort -z) <(git -C "$root" ls-files -z --deleted "${files[@]}" | sort -z) |
         tar -C "$root" --null -T - -cf - | tar -C "$to" -xf -
     git -C "$to" init -q
     git -C "$to" add -A
@@ -43,6 +44,7 @@ grade() {
     [[ -n $class ]] || bad_input "grade takes the folder of a class, which has a folder for each student."
     [[ -d $class ]] || bad_input "There is no folder $class: grade takes the folder of a class."
     [[ -d $root/solutions ]] || bad_input "This is a book for students: grading takes the solutions."
+    require_part tests grade
     class=$(cd "$class" && pwd)
     csv=$(realpath -- "${csv:-$class/grades.csv}")
     [[ -d ${csv%/*} && ! -d $csv && ! -L $csv ]] || bad_input "The grades cannot be written to $csv: name another file with --csv."

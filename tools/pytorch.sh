@@ -106,6 +106,7 @@ under() {  # torch [--ranks N] [--algorithm mine] [SCRIPT its options]
 }
 
 predict() {
+    require_part tools/cluster predict
     prepare bench
     build "the prediction" cluster_predict
     measure predict "$folder/bin/cluster_predict" "$@"
@@ -125,6 +126,7 @@ read_dumps() {  # `read` is the shell's own
 read_what_if() {  # FILE...
     local made options
     command -v python3 >/dev/null || fail "read needs a python3."
+    require_part tools/cluster "read --what-if"
     prepare bench
     made=$(mktemp -d)
     # shellcheck disable=SC2064  # this folder, whatever the name means later
