@@ -30,7 +30,7 @@ configure book --preset cpu-debug -DBUILD_TESTING=OFF
 sources_of book chapters common | sed "s|^|book |" >"$build/sources"
 if [[ -x $python ]]; then
     configure backend -S "$backend" -DDDP_PYTHON="$python" -DDDP_ANSWER="$PWD/solutions/09_all_reduce/halving_doubling.cu" \
-        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_UNITY_BUILD=OFF
+        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DDDP_UNITY=OFF
     sources_of backend "$backend" | sed "s|^|backend |" >>"$build/sources"
 fi
 missing=$(git ls-files 'chapters/*.cpp' 'chapters/*.cu' 'common/*.cpp' 'common/*.cu' | grep -vxF -f <(cut -d' ' -f2 "$build/sources") || true)

@@ -40,15 +40,16 @@ machine_without() {
 }
 
 # little_book DIR: a book of two chapters, one bench and four tests that builds in seconds. Its house
-# (book, tools, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
+# (book, tools, cmake, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
 little_book() {
     local dir=$1 list=$1/chapters/CMakeLists.txt
     mkdir -p "$dir"/{common,chapters/{01_line,02_slope},tests/bench/02_slope}
-    cp -r "$root"/{book,tools,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
+    cp -r "$root"/{book,tools,cmake,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     rm -r "$dir/tools/explore/engine"  # its page has links into the chapters
-    sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
+    sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/cmake/gpu.cmake"  # CUDA is here only if PATH says so
     # Two programs of four lines need no precompiled headers, which take five seconds, and no MPI, which CMake looks for in two.
-    sed -i -e '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' -e 's/^set(DDP_MPI AUTO/set(DDP_MPI OFF/' "$dir/CMakeLists.txt"
+    sed -i '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' "$dir/cmake/targets.cmake"
+    sed -i 's/^set(DDP_MPI AUTO/set(DDP_MPI OFF/' "$dir/CMakeLists.txt"
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"

@@ -10,7 +10,7 @@ shift
 here=$scratch/book
 mkdir -p "$here/build/cpu" "$scratch/tools"
 ln -s "$bin" "$here/build/cpu/bin"
-ln -s -t "$here" "$root"/{chapters,common,exercises,solutions,tests,tools,CMakeLists.txt,CMakePresets.json}
+ln -s -t "$here" "$root"/{chapters,common,exercises,solutions,tests,tools,cmake,CMakeLists.txt,CMakePresets.json}
 cp -r "$root"/{book,plots} "$here"  # both look for out beside themselves
 # shellcheck disable=SC2016  # these dollars are for the tool
 printf '#!/bin/sh\n[ "$1" != --version ] || echo cmake version 3.25.1\n' >"$scratch/tools/cmake"

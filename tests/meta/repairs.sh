@@ -61,7 +61,7 @@ red C1 "a query clears it" common/gpu/stream.hpp 's/^        cudaGetLastError\(\
 red C2 "MPS is started for processes that share a GPU" tests/gpu_machine.sh \
     's/nvidia-cuda-mps-control -d/true/' meta gpu_machine
 red C4 "a phase ends in time" tests/gpu_machine.sh 's/limit=\$\{GPU_MACHINE_SECONDS:-540\}/limit=infinity/' meta gpu_machine
-red C6 "CMake takes no nvcc before 12" CMakeLists.txt 's/VERSION_LESS 12\)/VERSION_LESS 1)/' meta configure_refusals
+red C6 "CMake takes no nvcc before 12" cmake/gpu.cmake 's/VERSION_LESS 12\)/VERSION_LESS 1)/' meta configure_refusals
 red C6 "./book takes none" book 's/BASH_REMATCH\[0\] < 12/BASH_REMATCH[0] < 1/' meta book_modes
 red C7 "GPUs are told apart by their address" chapters/06_messages/support/shared_device.cpp \
     's/if \(address != device.address\)/if (false)/' holds test_shared_device shared_device
@@ -74,7 +74,7 @@ red A3 "the number of queues is read" common/gpu/launch.hpp 's/queues == nullptr
     holds test_small_gpu small_gpu
 red A3 "launches that wait are refused" chapters/06_messages/support/shared_device.cpp \
     's/launches_wait\(\) && /false \&\& /' holds test_small_gpu small_gpu
-red A2 "one test uses the GPU at a time" CMakeLists.txt 's/^  foreach\(test \$\{tests\}\)/  foreach(test "")/' meta gpu_locks
+red A2 "one test uses the GPU at a time" cmake/targets.cmake 's/^  foreach\(test \$\{tests\}\)/  foreach(test "")/' meta gpu_locks
 red A2 "MPS runs for tests of processes only" tests/gpu_machine.sh 's/run_tests processes -L .*/run_tests processes/' meta gpu_machine
 red A4 "a process takes few queues" chapters/05_ranks/world.cpp 's/let_kernels_run_side_by_side\(8\);//' holds test_jobs jobs
 
