@@ -84,7 +84,7 @@ TEST_CASE("large data, in many slices") {
     }
 }
 
-TEST_CASE("over a simulated link the same data arrives") {
+TEST_CASE("over a simulated link the same data arrives", "[as_one]") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);

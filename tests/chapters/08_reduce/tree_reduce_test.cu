@@ -147,7 +147,7 @@ TEST_CASE("large data goes through a small staging area") {
     }
 }
 
-TEST_CASE("over a simulated link the result is the same") {
+TEST_CASE("over a simulated link the result is the same", "[as_one]") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);

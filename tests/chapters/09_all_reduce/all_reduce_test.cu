@@ -66,7 +66,7 @@ TEST_CASE("every rank gets the sum: world sizes 6 to 9, all types, counts that d
     require_sums_of(6, 9);
 }
 
-TEST_CASE("large data") {
+TEST_CASE("large data", "[as_one]") {
     for (int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;

@@ -89,7 +89,7 @@ TEST_CASE("sweep: measured is within a quarter of what was predicted") {
     }
 }
 
-TEST_CASE("sweep: bits depend on the buckets from three ranks on") {
+TEST_CASE("sweep: bits depend on the buckets from three ranks on", "[as_one]") {
     for (const int ranks : {1, 2, 3, 4}) {
         World world(thread_options(ranks));
         std::vector<std::string> bits;

@@ -171,7 +171,8 @@ TEST_CASE("resume: the bucket plan of the checkpoint is used") {
     REQUIRE(plan_of(restart.last()) == other);
 }
 
-TEST_CASE("resume: with fewer ranks and with more, every sample of the epoch comes once") {
+TEST_CASE("resume: with fewer ranks and with more, every sample of the epoch comes once",
+          "[as_one]") {
     const TemporaryFolder whole;
     train(2, plan_in(whole.path()));
     DiskFolder folder(whole.path());

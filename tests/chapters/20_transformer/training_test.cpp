@@ -101,7 +101,8 @@ TEST_CASE("translation: the learning rate grows, and then falls with the root of
     REQUIRE(learning_rate_at(16, 0.004, 4) == 0.002);
 }
 
-TEST_CASE("translation: one to eight ranks learn the same, with dropout and uneven shares") {
+TEST_CASE("translation: one to eight ranks learn the same, with dropout and uneven shares",
+          "[as_one]") {
     const Trained alone = train(1, small_plan());
     REQUIRE(alone.result.steps == steps);
     REQUIRE(alone.losses.size() == 3);  // after step 10, and at the ends of the epochs

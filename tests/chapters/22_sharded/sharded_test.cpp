@@ -134,7 +134,7 @@ std::size_t chunk_bytes(std::size_t layer, std::size_t ranks) {
 
 }  // namespace
 
-TEST_CASE("sharded: every stage ends in DDP's bits on every rank") {
+TEST_CASE("sharded: every stage ends in DDP's bits on every rank", "[as_one]") {
     for (const bool is_adam : {true, false})
         for (const int ranks : is_adam ? std::vector{1, 2, 3, 4} : std::vector{3}) {
             const Values replicated = train_all(ranks, 0, is_adam)[0].parameters;
