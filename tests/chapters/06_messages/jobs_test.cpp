@@ -78,7 +78,7 @@ TEST_CASE("a process takes few of the queues that NVIDIA's MPS has for all") {
 TEST_CASE("processes send to each other's devices") {
     if (!processes_can_run_kernels(4))
         return;
-    for (int ranks : {2, 3, 4})
+    for (int ranks : {2, 3})
         for (const Launch& launch : launches(ranks)) {
             CAPTURE(launch.name, ranks);
             const ChildResult job = start(launch, {"--what", "neighbours", "--repeat", "2"});
@@ -127,7 +127,7 @@ TEST_CASE("two sends against each other, in processes") {
 }
 
 TEST_CASE("a rank that throws: one report, from any rank") {
-    for (const char* victim : {"0", "1", "2"})
+    for (const char* victim : {"0", "2"})
         for (const Launch& launch : launches(3)) {
             CAPTURE(launch.name, victim);
             const ChildResult job = start(launch, {"--what", "throw", "--victim", victim});
@@ -139,7 +139,7 @@ TEST_CASE("a rank that throws: one report, from any rank") {
 }
 
 TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
-    for (const char* victim : {"0", "1", "2"})
+    for (const char* victim : {"0", "2"})
         for (const Launch& launch : launches(3)) {
             CAPTURE(launch.name, victim);
             const ChildResult job = start(launch, {"--what", "kill", "--victim", victim});
@@ -412,21 +412,20 @@ TEST_CASE("processes that are started by hand, with torchrun's variables") {
 
 TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
     const Program messages(DDP_MESSAGES);
-    for (const char* how : {"--ranks", "--processes"})
-        for (int ranks : {2, 3}) {
-            if (std::string(how) == "--processes" && !processes_can_run_kernels(ranks))
-                continue;
-            CAPTURE(how, ranks);
-            const ProgramRun run =
-                messages.run({"--quick", how, std::to_string(ranks), "--link", "1GB/s,100us"});
-            REQUIRE(run.count("The link is simulated: 1.00 GB/s") == 1);
-            REQUIRE(run.count("both send, and neither receives") == 1);
-            const Csv& file = run.csv;
-            REQUIRE(file.header == Words{"bytes", "seconds", "model_seconds", "bytes_per_second"});
-            REQUIRE(file.rows.size() == 10);
-            for (std::size_t row = 0; row < file.rows.size(); row++)
-                REQUIRE(file.number(row, "seconds") >= 1e-4 + file.number(row, "bytes") * 1e-9);
-        }
+    for (const auto& [how, ranks] : {std::pair("--ranks", 2), std::pair("--processes", 3)}) {
+        if (how == std::string("--processes") && !processes_can_run_kernels(ranks))
+            continue;
+        CAPTURE(how, ranks);
+        const ProgramRun run =
+            messages.run({"--quick", how, std::to_string(ranks), "--link", "1GB/s,100us"});
+        REQUIRE(run.count("The link is simulated: 1.00 GB/s") == 1);
+        REQUIRE(run.count("both send, and neither receives") == 1);
+        const Csv& file = run.csv;
+        REQUIRE(file.header == Words{"bytes", "seconds", "model_seconds", "bytes_per_second"});
+        REQUIRE(file.rows.size() == 10);
+        for (std::size_t row = 0; row < file.rows.size(); row++)
+            REQUIRE(file.number(row, "seconds") >= 1e-4 + file.number(row, "bytes") * 1e-9);
+    }
     const ProgramRun alone = messages.run({"--ranks", "1"});
     REQUIRE(alone.count("A single rank has no other to send to: try --ranks 2.\n") == 1);
 }

@@ -200,8 +200,8 @@ void check_bill(const Measured& measured) {
 
 }  // namespace
 
-TEST_CASE("sharded bill: measured within 5 % by kind, for each stage and 1, 2, 4 and 8 ranks") {
-    for (const int ranks : {1, 2, 4, 8})
+TEST_CASE("sharded bill: measured within 5 % by kind, for each stage and 1, 3 and 4 ranks") {
+    for (const int ranks : {1, 3, 4})
         for (const int stage : {0, 1, 2, 3}) {
             CAPTURE(ranks, stage);
             check_bill(
@@ -235,7 +235,7 @@ TEST_CASE("sharded bill: a transformer's peak at stage 3 is its chunks, two bloc
     constexpr std::size_t decoder = 2 * attention + feed_forward + 3 * 2 * w;
     constexpr std::size_t root = 32 * w + 2 * 2 * w, all = 4 * (encoder + decoder) + root;
     REQUIRE(replicated.bill.parameters == 4 * all);
-    for (const int ranks : {1, 2, 4, 8}) {
+    for (const int ranks : {1, 4}) {
         CAPTURE(ranks);
         const Measured measured = measured_at(3, ranks);
         const std::size_t of_model =

@@ -64,8 +64,8 @@ HybridValues train_on_nodes(Rank& rank, const NodeShape& shape, bool is_sharded,
 }  // namespace
 
 TEST_CASE("hybrid: every rank of every node ends in the bits of DDP on the same nodes") {
-    for (const NodeShape shape : {NodeShape{2, 2}, NodeShape{2, 3}, NodeShape{3, 2},
-                                  NodeShape{3, 3}, NodeShape{1, 3}, NodeShape{3, 1}}) {
+    for (const NodeShape shape :
+         {NodeShape{2, 3}, NodeShape{3, 2}, NodeShape{1, 3}, NodeShape{3, 1}}) {
         CAPTURE(shape.text());
         const auto ranks = static_cast<std::size_t>(shape.ranks());
         World world(thread_options(shape.ranks()));
