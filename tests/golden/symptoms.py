@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Symptoms of PyTorch jobs: makes chapters/symptoms.md of small programs that have a fault, and of what their deciding line prints.
+"""Symptoms of PyTorch jobs: makes chapters/symptoms.md of small programs that have a fault, and of
+what their deciding line prints.
 
-    python3 tests/golden/symptoms.py --make     runs the programs, keeps what they print, writes the page (takes PyTorch)
-    python3 tests/golden/symptoms.py --check    is the page what the programs and the kept output make?
-    python3 tests/golden/symptoms.py --ask      do the programs still print what is kept? (takes PyTorch)
+    python3 tests/golden/symptoms.py --make     runs them, and writes the page (takes PyTorch)
+    python3 tests/golden/symptoms.py --check    is the page what they and the kept output make?
+    python3 tests/golden/symptoms.py --ask      do they still print what is kept? (takes PyTorch)
 
-The programs are those of chapters/23_your_job/symptoms, of about 20 lines each. In their heads stand the symptom, three causes, what
-decides, and the book's section; `# decides` marks the line that does. Numbers may differ from run to run.
+The programs are those of chapters/23_your_job/symptoms. In their heads stand the symptom, three
+causes, what decides, and the book's section, which lines with a deeper indent continue; `# decides`
+marks the end of the statement that does. Numbers may differ from run to run.
 """
 import contextlib
 import difflib
@@ -24,10 +26,14 @@ KEPT = ROOT / "tests" / "golden" / "symptoms.json"
 PAGE = ROOT / "chapters" / "symptoms.md"
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 SECTIONS = [
-    ("It is slow", ["slower_than_one", "slower_than_last_week", "one_step_in_fifty", "every_rank_does_all"]),
-    ("It learns something wrong", ["lower_accuracy", "nan_on_one_rank", "jumps_after_resume", "same_loss_and_drift"]),
-    ("It hangs", ["hang_without_message", "hang_with_message", "wrong_interface", "watchdog_time_out", "hang_at_validation", "hang_at_the_end"]),
-    ("It ends", ["expected_to_have_finished", "ready_only_once", "address_in_use", "memory_only_with_ddp", "gpu_0_is_fuller", "all_names_missing", "lost_before_preemption"]),
+    ("It is slow",
+     "slower_than_one slower_than_last_week one_step_in_fifty every_rank_does_all".split()),
+    ("It learns something wrong",
+     "lower_accuracy nan_on_one_rank jumps_after_resume same_loss_and_drift".split()),
+    ("It hangs", "hang_without_message hang_with_message wrong_interface watchdog_time_out "
+                 "hang_at_validation hang_at_the_end".split()),
+    ("It ends", "expected_to_have_finished ready_only_once address_in_use memory_only_with_ddp "
+                "gpu_0_is_fuller all_names_missing lost_before_preemption".split()),
 ]
 NAMES = [name for _, names in SECTIONS for name in names]
 
@@ -37,12 +43,15 @@ def parts_of(name):
     text = (PROGRAMS / f"{name}.py").read_text()
 
     def said(key):
-        return re.findall(rf"^# {key}: (.*)$", text, re.MULTILINE)
+        found = re.findall(rf"^# {key}: (.*(?:\n#   .*)*)$", text, re.MULTILINE)
+        return [each.replace("\n#  ", "") for each in found]
 
-    line = re.findall(r"^ *(.*\S)  # decides$", text, re.MULTILINE)
-    (symptom,), causes, (section,), (asks,) = said("symptom"), said("cause"), said("section"), said("decides")
+    line = [re.sub(r"\n *", " ", re.sub(r'"\n *f"', "", statement)) for _, statement in re.findall(
+        r"^( *)(\S[^#\n]*[^#:\n](?:\n\1 [^#\n]*)*)  # decides$", text, re.MULTILINE)]
+    (symptom,), causes, (section,), (asks,) = map(said, ("symptom", "cause", "section", "decides"))
     if len(causes) != 3 or len(line) != 1:
-        sys.exit(f"{name}.py has {len(causes)} causes and {len(line)} deciding lines; three and one are right.")
+        sys.exit(f"{name}.py has {len(causes)} causes and {len(line)} deciding lines; three and "
+                 "one are right.")
     return symptom, causes, section, asks, line[0]
 
 
@@ -63,7 +72,9 @@ def output_of(name):
     said = ranks.run(lambda rank: run_rank(name), patience=60)
     if None in said:
         sys.exit(f"{name}.py has not ended on rank {said.index(None)}.")
-    return "\n".join(f"rank {rank}: {words}" if len([each for each in said if each]) > 1 else words for rank, words in enumerate(said) if words)
+    if len([words for words in said if words]) < 2:
+        return "".join(said)
+    return "\n".join(f"rank {rank}: {words}" for rank, words in enumerate(said) if words)
 
 
 def outputs():
@@ -82,21 +93,27 @@ def page_of(kept):
     lines = [
         "# Symptoms",
         "",
-        "What a PyTorch job does, its three likeliest causes, and the one line that decides between them. Each row comes from a program of",
-        "some 20 lines that has the first of the causes (its name links it). It ran with PyTorch on two ranks, on a CPU, with Gloo, and what",
-        "its deciding line prints is shown. A script has made this page. It runs the programs again with a PyTorch of yours:",
+        "What a PyTorch job does, its three likeliest causes, and the one line that decides "
+        "between them. Each row comes from a program of",
+        "some 20 lines that has the first of the causes (its name links it). It ran with PyTorch "
+        "on two ranks, on a CPU, with Gloo, and what",
+        "its deciding line prints is shown. A script has made this page. It runs the programs "
+        "again with a PyTorch of yours:",
         "",
         "    PYTHON tests/golden/symptoms.py --ask",
         "",
-        "[And my own script?](23_your_job/README.md) investigates a wrong job, one that hangs and a slow one from beginning to end, and has tools that watch a job.",
+        "[And my own script?](23_your_job/README.md) investigates a wrong job, one that hangs and "
+        "a slow one from beginning to end, and has tools that watch a job.",
     ]
     for title, names in SECTIONS:
-        lines += ["", f"## {title}", "", "| symptom | likely causes | what decides | it prints | more |", "|---|---|---|---|---|"]
+        lines += ["", f"## {title}", "", "| symptom | likely causes | what decides | it prints | "
+                  "more |", "|---|---|---|---|---|"]
         for name in names:
             symptom, causes, section, asks, line = parts_of(name)
             told = kept[name].replace("\n", "<br/>").replace("|", "\\|")
             code = line.replace("|", "\\|")
-            lines.append(f"| [{symptom}](23_your_job/symptoms/{name}.py) | {'; '.join(causes)} | {asks}: `{code}` | {told} | {section} |")
+            lines.append(f"| [{symptom}](23_your_job/symptoms/{name}.py) | {'; '.join(causes)} | "
+                         f"{asks}: `{code}` | {told} | {section} |")
     return "\n".join(lines) + "\n"
 
 
@@ -110,10 +127,13 @@ def main():
     if there != set(NAMES):
         sys.exit(f"The lists of programs differ: {sorted(there ^ set(NAMES))}.")
     if action == ["--check"]:
-        difference = list(difflib.unified_diff(PAGE.read_text().splitlines(), page_of(json.loads(KEPT.read_text())).splitlines(), "the page", "the programs", "", "", 0))
+        page, right = PAGE.read_text(), page_of(json.loads(KEPT.read_text()))
+        difference = list(difflib.unified_diff(page.splitlines(), right.splitlines(), "the page",
+                                               "the programs", "", "", 0))
         if difference:
             print("\n".join(difference))
-            sys.exit("chapters/symptoms.md is not what the programs make: run tests/golden/symptoms.py --make.")
+            sys.exit("chapters/symptoms.md is not what the programs make: run "
+                     "tests/golden/symptoms.py --make.")
         print(f"The page has {len(NAMES)} symptoms, and is what their programs make.")
     elif action in (["--make"], ["--ask"]):
         found = outputs()

@@ -1,5 +1,6 @@
 # symptom: "The server socket has failed to listen ... address already in use"
-# cause: two jobs on one node have the same MASTER_PORT: `torchrun --standalone`, or a `--master-port` for each
+# cause: two jobs on one node have the same MASTER_PORT: `torchrun --standalone`, or a
+#   `--master-port` for each
 # cause: a job that was killed has left ranks behind: `pgrep -af torchrun`
 # cause: the script starts its processes itself, and is started by torchrun as well
 # section: [environment](environment.md#who-am-i-and-where-are-the-others)

@@ -1,12 +1,17 @@
-# symptom: every GPU does the whole job: all ranks print "rank 0", and the epoch has as many steps as before
-# cause: started without torchrun, or by srun, whose variables PyTorch does not read: every process is rank 0 of 1
-# cause: no DistributedSampler: every rank trains on all samples [12](12_sampler/README.md#five-mistakes-without-a-message)
+# symptom: every GPU does the whole job: all ranks print "rank 0", and the epoch has as many steps
+#   as before
+# cause: started without torchrun, or by srun, whose variables PyTorch does not read: every process
+#   is rank 0 of 1
+# cause: no DistributedSampler: every rank trains on all samples
+#   [12](12_sampler/README.md#five-mistakes-without-a-message)
 # cause: no fault: the ranks share the samples, and each prints its own lines: print on rank 0 only
 # section: [05](05_ranks/README.md#who-is-who)
 # decides: who does each process think it is?
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())  # the fault: what `python train.py` makes of it
-loader = torch.utils.data.DataLoader(range(64), batch_size=8, sampler=torch.utils.data.DistributedSampler(range(64)))
+# The fault: what `python train.py` makes of it.
+dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+sampler = torch.utils.data.DistributedSampler(range(64))
+loader = torch.utils.data.DataLoader(range(64), batch_size=8, sampler=sampler)
 print(f"{dist.get_rank()} of {dist.get_world_size()}, {len(loader)} steps an epoch")  # decides

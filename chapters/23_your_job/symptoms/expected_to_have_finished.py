@@ -24,4 +24,5 @@ class Model(nn.Module):
 model = DistributedDataParallel(Model())
 model(torch.randn(8, 4)).sum().backward()
 if rank == 0:
-    print(*[name for name, parameter in model.module.named_parameters() if parameter.grad is None])  # decides
+    print(*[name for name, parameter in model.module.named_parameters()
+            if parameter.grad is None])  # decides

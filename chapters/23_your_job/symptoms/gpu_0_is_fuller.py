@@ -9,12 +9,11 @@ import io
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 torch.manual_seed(0)
-# A CPU plays the GPU: what is saved here says that it belongs to cuda:0, as a file of a GPU's rank 0 does.
+# A CPU plays the GPU: what is saved here says that it belongs to cuda:0, as rank 0's file does.
 torch.serialization.register_package(0, lambda storage: "cuda:0", lambda storage, place: None)
 file = io.BytesIO()
 torch.save(nn.Linear(4, 1).state_dict(), file)

@@ -6,16 +6,13 @@
 # decides: before the loop: how many batches has each rank?
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
-from torch.utils.data import DataLoader, Subset, TensorDataset
-
 samples = TensorDataset(torch.randn(33, 4))
-loader = DataLoader(Subset(samples, range(rank, 33, dist.get_world_size())), batch_size=4)  # the fault: 17 and 16 samples
+mine = Subset(samples, range(rank, 33, dist.get_world_size()))  # the fault: 17 and 16 samples
+loader = DataLoader(mine, batch_size=4)
 batches = [None] * dist.get_world_size()
 dist.all_gather_object(batches, len(loader))  # decides
 if rank == 0:

@@ -20,7 +20,7 @@ model.eval()
 dist.barrier()
 if rank == 0:  # the fault: the others do not come
     for name, forward in (("model", model), ("model.module", model.module)):
-        thread = threading.Thread(target=lambda: forward(torch.randn(8, 4)), daemon=True)
+        thread = threading.Thread(target=forward, args=[torch.randn(8, 4)], daemon=True)
         thread.start()
         thread.join(2)
         print(name, "waits" if thread.is_alive() else "returns", flush=True)  # decides

@@ -34,4 +34,4 @@ try:
 except RuntimeError:
     pass
 log.seek(0)
-print("stands in", *[name for name in re.findall(r"in (\w+)", log.read().decode()) if name in ("train", "validate")])
+print("stands in", *re.findall(r"in (train|validate)\b", log.read().decode()))

@@ -23,4 +23,5 @@ model.load_state_dict(checkpoint["model"])
 model = DistributedDataParallel(model)
 optimizer = torch.optim.Adam(model.parameters())
 if rank == 0:
-    print(f"the optimizer remembers {len(optimizer.state)} of {len(list(model.parameters()))} parameters")  # decides
+    print(f"the optimizer remembers {len(optimizer.state)} of "
+          f"{len(list(model.parameters()))} parameters")  # decides

@@ -6,14 +6,11 @@
 # decides: who gets the signal?
 import signal
 
-import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 if rank == 0:
     handler = signal.getsignal(signal.SIGTERM)  # decides
-    print("SIGTERM ends the process at once" if handler == signal.SIG_DFL else f"SIGTERM calls {handler}")
+    ends = handler == signal.SIG_DFL
+    print("SIGTERM ends the process at once" if ends else f"SIGTERM calls {handler}")

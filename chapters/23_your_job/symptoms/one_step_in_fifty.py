@@ -1,9 +1,11 @@
 # symptom: one step in fifty is slow, or the first one of each epoch
 # cause: one rank does something now and then: it writes a checkpoint, logs, collects garbage
 # cause: samples of very different lengths
-# cause: a loader that has run empty (too few workers), or starts its workers anew for each epoch (`persistent_workers=True`)
+# cause: a loader that has run empty (too few workers), or starts its workers anew for each epoch
+#   (`persistent_workers=True`)
 # section: [23](23_your_job/README.md#the-traces-of-all-ranks)
-# decides: the time of each rank *before* its all-reduce, in the slowest step; `./book read` finds it in the profiler's traces of all ranks
+# decides: the time of each rank *before* its all-reduce, in the slowest step; `./book read` finds
+#   it in the profiler's traces of all ranks
 import time
 
 import torch
@@ -30,4 +32,5 @@ everybody = [None] * dist.get_world_size()
 dist.all_gather_object(everybody, times)
 if rank == 0:
     step = max(range(50), key=lambda step: max(each[step] for each in everybody))
-    print(f"step {step}: rank {max(range(len(everybody)), key=lambda r: everybody[r][step])} comes last")
+    last = max(range(len(everybody)), key=lambda rank: everybody[rank][step])
+    print(f"step {step}: rank {last} comes last")

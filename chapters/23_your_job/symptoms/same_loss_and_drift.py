@@ -20,6 +20,7 @@ for _ in range(10):
     model.module(torch.randn(8, 4)).square().mean().backward()  # the fault
     optimizer.step()
 sums = [None] * dist.get_world_size()
-dist.all_gather_object(sums, sum(parameter.double().sum().item() for parameter in model.parameters()))  # decides
+dist.all_gather_object(sums, sum(parameter.double().sum().item()
+                                 for parameter in model.parameters()))  # decides
 if rank == 0:
     print("the parameters are", "equal" if len(set(sums)) == 1 else "not equal")

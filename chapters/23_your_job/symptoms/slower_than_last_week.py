@@ -9,13 +9,11 @@ import os
 os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"  # left over
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 names = ("TORCH_", "NCCL_", "OMP_", "CUDA_LAUNCH")
 if rank == 0:
     settings = {name: value for name, value in os.environ.items() if name.startswith(names)}
-    print(settings.get("TORCH_DISTRIBUTED_DEBUG"), torch.get_num_threads(), "of", len(os.sched_getaffinity(0)), "cores")  # decides
+    print(settings.get("TORCH_DISTRIBUTED_DEBUG"), torch.get_num_threads(), "of",
+          len(os.sched_getaffinity(0)), "cores")  # decides

@@ -1,7 +1,10 @@
 # symptom: 4 GPUs are slower than 1
-# cause: steps so short that the all-reduce is longer than backward: `./book predict` says how many ranks pay [23](23_your_job/README.md#before-there-are-more-ranks)
-# cause: no sampler: every rank trains on all samples [12](12_sampler/README.md#five-mistakes-without-a-message)
-# cause: a loader or threads that share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
+# cause: steps so short that the all-reduce is longer than backward: `./book predict` says how many
+#   ranks pay [23](23_your_job/README.md#before-there-are-more-ranks)
+# cause: no sampler: every rank trains on all samples
+#   [12](12_sampler/README.md#five-mistakes-without-a-message)
+# cause: a loader or threads that share too few cores: `OMP_NUM_THREADS`
+#   [environment](environment.md)
 # section: [15](15_overlap/README.md#what-can-be-hidden)
 # decides: a step, and the same step without communication
 import contextlib
@@ -31,4 +34,5 @@ def seconds(context):
 
 with_all_reduce, without = seconds(contextlib.nullcontext), seconds(model.no_sync)  # decides
 if rank == 0:
-    print("the all-reduce is most of the step" if with_all_reduce > 2 * without else "the all-reduce is not the cause")
+    is_most = with_all_reduce > 2 * without
+    print("the all-reduce is", "most of the step" if is_most else "not the cause")

@@ -12,12 +12,9 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 for _ in range(3):
     dist.all_reduce(torch.ones(4))
 if rank == 0:

@@ -1,7 +1,11 @@
-# symptom: `DistributedDataParallel(model)` or the first collective hangs, or ends with NCCL's "unhandled system error"
-# cause: the ranks talk by an interface that does not lead to the others, or a firewall is between: `NCCL_SOCKET_IFNAME`, `GLOO_SOCKET_IFNAME`
-# cause: two ranks took one GPU: `torch.cuda.set_device(local_rank)` must come before the first collective, and the wrapper gets that device
-# cause: NCCL lacks shared memory (in a container: `--shm-size`) or a driver: `NCCL_DEBUG=INFO` names the call that has failed
+# symptom: `DistributedDataParallel(model)` or the first collective hangs, or ends with NCCL's
+#   "unhandled system error"
+# cause: the ranks talk by an interface that does not lead to the others, or a firewall is between:
+#   `NCCL_SOCKET_IFNAME`, `GLOO_SOCKET_IFNAME`
+# cause: two ranks took one GPU: `torch.cuda.set_device(local_rank)` must come before the first
+#   collective, and the wrapper gets that device
+# cause: NCCL lacks shared memory (in a container: `--shm-size`) or a driver: `NCCL_DEBUG=INFO`
+#   names the call that has failed
 # section: [environment](environment.md#which-network)
 # decides: is the interface one of this node's? `ddp_doctor.py` asks all ranks, and times the link
 import os
@@ -14,4 +18,5 @@ try:
     dist.init_process_group("gloo")
 except RuntimeError:
     if os.environ["RANK"] == "0":
-        print("it is there:", os.environ["GLOO_SOCKET_IFNAME"] in [name for _, name in socket.if_nameindex()])  # decides
+        print("it is there:", os.environ["GLOO_SOCKET_IFNAME"]
+              in [name for _, name in socket.if_nameindex()])  # decides
