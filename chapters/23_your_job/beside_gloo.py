@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The book's collectives beside Gloo's, under one PyTorch: the same training by both, and all-reduces in turns.
+"""The book's collectives beside Gloo's, under one PyTorch: the same training by both, and
+all-reduces in turns.
 
     ./book under torch [--ranks 2] [--algorithm mine]           or, where the package is installed:
     torchrun --nproc-per-node 2 chapters/23_your_job/beside_gloo.py
@@ -22,10 +23,11 @@ ROUNDS = 5
 
 
 def train(group, steps):
-    """Trains a small network by DistributedDataParallel over the group. Returns a hash of its parameters, and a step's seconds."""
+    """Trains a small network over the group. Returns a hash of its parameters, a step's seconds."""
     rank = dist.get_rank(group)
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
+                          nn.Linear(256, 10))
     model = nn.parallel.DistributedDataParallel(model, process_group=group, bucket_cap_mb=0.5)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     torch.manual_seed(1 + rank)
@@ -52,19 +54,21 @@ def seconds_of(group, data, calls):
 
 
 def compare(groups, total_bytes):
-    """Prints a line for each size: the median of five rounds, in each of which all groups have their turn, and how the rounds' ratios
-    lie."""
-    print_once(f"\nAll-reduce of a tensor of float32, {dist.get_world_size()} ranks: median of {ROUNDS} rounds, in turns\n"
-               f"{'bytes':>10} {'Gloo':>12} {'by hand':>12} {'Gloo / by hand':>16} {'of a round':>16}")
+    """Prints for each size the median of the rounds, in which all groups have their turns."""
+    print_once(f"\nAll-reduce of a tensor of float32, {dist.get_world_size()} ranks: median of "
+               f"{ROUNDS} rounds, in turns\n{'bytes':>10} {'Gloo':>12} {'by hand':>12} "
+               f"{'Gloo / by hand':>16} {'of a round':>16}")
     for size in SIZES:
         data = torch.empty(size // 4)
         calls = max(1, min(50, total_bytes // size))
         for group in groups.values():
             seconds_of(group, data, 1)
-        rounds = [{name: seconds_of(group, data, calls) for name, group in groups.items()} for _ in range(ROUNDS)]
-        gloo, by_hand = (statistics.median(each[name] for each in rounds) for name in ("gloo", ddp_by_hand.NAME))
+        rounds = [{name: seconds_of(group, data, calls) for name, group in groups.items()}
+                  for _ in range(ROUNDS)]
+        gloo, by_hand = (statistics.median(each[name] for each in rounds) for name in groups)
         ratios = sorted(each["gloo"] / each[ddp_by_hand.NAME] for each in rounds)
-        print_once(f"{size:>10} {gloo * 1e6:>9.0f} us {by_hand * 1e6:>9.0f} us {gloo / by_hand:>16.1f} {ratios[0]:>9.1f} to {ratios[-1]:.1f}")
+        print_once(f"{size:>10} {gloo * 1e6:>9.0f} us {by_hand * 1e6:>9.0f} us "
+                   f"{gloo / by_hand:>16.1f} {ratios[0]:>9.1f} to {ratios[-1]:.1f}")
 
 
 def print_once(text):
@@ -73,20 +77,22 @@ def print_once(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="beside_gloo.py", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="beside_gloo.py", description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer calls")
     options = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    groups = {"gloo": dist.group.WORLD, ddp_by_hand.NAME: dist.new_group(backend=ddp_by_hand.NAME)}
-    load = os.getloadavg()[0]
-    print_once(f"{dist.get_world_size()} ranks on {os.cpu_count()} cores, on one node; load {load:.1f}. By hand: {ddp_by_hand.algorithm()}")
+    own = dist.new_group(backend=ddp_by_hand.NAME)
+    groups = {"gloo": dist.group.WORLD, ddp_by_hand.NAME: own}
+    print_once(f"{dist.get_world_size()} ranks on {os.cpu_count()} cores, on one node; load "
+               f"{os.getloadavg()[0]:.1f}. By hand: {ddp_by_hand.algorithm()}")
     print_once("\n100 steps of a network of 269,322 parameters under DistributedDataParallel")
     for name, group in groups.items():
         digest, seconds = train(group, 100)
         digests = [None] * dist.get_world_size()
         dist.all_gather_object(digests, digest)
-        alike = "the same on all ranks" if len(set(digests)) == 1 else f"NOT the same on all ranks: {digests}"
+        alike = ("the same on all ranks" if len(set(digests)) == 1
+                 else f"NOT the same on all ranks: {digests}")
         print_once(f"    {name:<12} parameters {digest}, {alike}; a step {seconds * 1e3:.1f} ms")
     compare(groups, (16 if options.quick else 256) * MIB)
     dist.destroy_process_group()

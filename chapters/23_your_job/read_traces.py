@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Reads the profiler's traces of all ranks of a job, and says what its steps wait for: `./book read FILE...`
+"""Reads the profiler's traces of all ranks, and says what the steps wait for: `./book read FILE...`
 
-    rank 0   | data | forward | backward ============ |..waits..| optimizer |       communication: ====  what backward hides
-                                    [--- all-reduce ---------------]                               ....  what it does not
-    rank 1   | data ......... | forward | backward ====== |.| optimizer |
-                                              [--- all-reduce --]                   came last: its all-reduce begins last, and all end together
+    rank 0   | data | forward | backward ============ |..waits..| optimizer |
+                                    [--- all-reduce ---------------]          ====  is hidden
+    rank 1   | data ......... | forward | backward ====== |.| optimizer |     ....  is not
+                                              [--- all-reduce --]      begins last: came last
 
-PyTorch writes such a trace by torch.profiler.profile(...).export_chrome_trace("rank0.json"). The clocks of the ranks differ. But no rank
-leaves a collective before the last one has come, and all leave it within a moment: so the ends of the collectives are laid over one
-another. Needs Python alone.
+PyTorch writes such a trace by torch.profiler.profile(...).export_chrome_trace("rank0.json"). The
+clocks of the ranks differ. But no rank leaves a collective before the last one has come, and all
+leave it within a moment: so the ends of the collectives are laid over one another. Needs Python
+alone.
 
-`./book read --what-if FILE...` plays the step with another cap, link or number of ranks (what_if.py).
+`./book read --what-if FILE...`: what_if.py plays it with another cap, link or number of ranks.
 """
 import bisect
 import collections
@@ -25,9 +26,11 @@ import zlib
 
 MOST_BYTES = 1 << 29
 COLLECTIVE = re.compile(r"^(gloo|mpi|ddp_by_hand):(?!send|recv)|^nccl(Dev)?Kernel")
-BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::AccumulateGrad$|^c10d::allreduce_$")
+BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::AccumulateGrad$"
+                      r"|^c10d::allreduce_$")
 DATA = re.compile(r"^enumerate\(DataLoader\)")
-TYPES = {"float": ("float32", 4), "double": ("float64", 8), "c10::Half": ("float16", 2), "c10::BFloat16": ("bfloat16", 2)}
+TYPES = {"float": ("float32", 4), "double": ("float64", 8), "c10::Half": ("float16", 2),
+         "c10::BFloat16": ("bfloat16", 2)}
 NOT_WORK = re.compile(r"^c10d::|^ProfilerStep|^enumerate\(DataLoader\)|^PyTorch Profiler")
 
 
@@ -36,8 +39,6 @@ class Refused(Exception):
 
 
 # ---- One trace -----------------------------------------------------------------------------------
-
-
 def content_of(path):
     """Returns the bytes of a trace, which may be compressed."""
     with open(path, "rb") as file:
@@ -50,7 +51,7 @@ def content_of(path):
 
 
 def is_trace(path):
-    """Returns whether a file is one of the profiler's, and no flight recorder's. What cannot be read is none."""
+    """Returns whether a file is one of the profiler's. What cannot be read is none."""
     try:
         with open(path, "rb") as file:
             if file.read(2) == b"\x1f\x8b":
@@ -69,18 +70,22 @@ class Span:
 
 
 class Shape:
-    """How many elements of which type a call had as its first argument: what record_shapes=True adds to a trace."""
+    """How many elements of which type a call's first argument had: recorded by record_shapes."""
 
     @staticmethod
     def of(arguments):
         """Returns it, or None where nobody has recorded it."""
-        dims, types = (arguments.get(name) if isinstance(arguments, dict) else None for name in ("Input Dims", "Input type"))
-        if not (isinstance(dims, list) and dims and isinstance(dims[0], list) and isinstance(types, list) and types and types[0] in TYPES):
+        arguments = arguments if isinstance(arguments, dict) else {}
+        dims, types = arguments.get("Input Dims"), arguments.get("Input type")
+        if not (isinstance(dims, list) and dims and isinstance(dims[0], list)
+                and isinstance(types, list) and types and types[0] in TYPES):
             return None
-        if not all(isinstance(dim, int) and dim > 0 for dim in dims[0]) or math.prod(dims[0]) >= 1 << 40:
+        if not all(isinstance(dim, int) and dim > 0 for dim in dims[0]):
             return None
         shape = Shape()
         shape.elements, (shape.type, size) = math.prod(dims[0]), TYPES[types[0]]
+        if shape.elements >= 1 << 40:
+            return None
         shape.bytes = shape.elements * size
         return shape
 
@@ -102,11 +107,12 @@ class Trace:
         numbers = re.findall(r"\d+", name)
         self.rank = about.get("rank", int(numbers[-1]) if numbers else None)
         self.world_size = about.get("world_size", 0)
-        if not isinstance(self.rank, int) or not isinstance(self.world_size, int) or self.world_size >= 1 << 24:
+        if not (isinstance(self.rank, int) and isinstance(self.world_size, int)
+                and self.world_size < 1 << 24):
             raise Refused("does not say of which rank it is; its name may: rank3.json")
         base = plain.get("baseTimeNanoseconds", 0)
         base = base * 1e-9 if isinstance(base, (int, float)) and math.isfinite(base) else 0.0
-        spans = [span for span in map(lambda event: self.span_of(event, base), plain["traceEvents"]) if span]
+        spans = [span for event in plain["traceEvents"] if (span := self.span_of(event, base))]
         on_device = self.on_device = any(is_kernel for _, is_kernel in spans)
         self.steps, self.collectives, self.data, work = [], [], [], []
         for span, is_kernel in spans:
@@ -118,27 +124,34 @@ class Trace:
                 self.data.append(span)
             elif not NOT_WORK.match(span.name) and (is_kernel or not on_device):
                 work.append((span.begin, span.end))
-        self.steps = sorted({step.name: step for step in self.steps}.values(), key=lambda step: step.begin)
-        self.backward = sorted((span for span, _ in spans if BACKWARD.match(span.name)), key=lambda span: span.begin)
+        self.steps = sorted({step.name: step for step in self.steps}.values(),
+                            key=lambda step: step.begin)
+        self.backward = sorted((span for span, _ in spans if BACKWARD.match(span.name)),
+                               key=lambda span: span.begin)
         self.collectives.sort(key=lambda span: span.begin)
         self.work = union(work)
         if not self.collectives:
-            raise Refused("has no collective of gloo or NCCL: was the process group there before the profiler began?")
+            raise Refused("has no collective of gloo or NCCL: was the process group there before "
+                          "the profiler began?")
         if not self.steps:  # without profiler.step() the whole trace is one
-            self.steps = [Span("the whole trace", min(span.begin for span, _ in spans), max(span.end for span, _ in spans), 0)]
+            begin, end = min(span.begin for span, _ in spans), max(span.end for span, _ in spans)
+            self.steps = [Span("the whole trace", begin, end, 0)]
 
     @staticmethod
     def span_of(event, base):
         """Returns a span and whether a device has worked in it; None for what has no duration."""
-        if not isinstance(event, dict) or event.get("ph") != "X" or not isinstance(event.get("name"), str):
+        if (not isinstance(event, dict) or event.get("ph") != "X"
+                or not isinstance(event.get("name"), str)):
             return None
         kind, begin, duration = event.get("cat"), event.get("ts"), event.get("dur")
         if kind not in ("cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset"):
             return None
-        if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in (begin, duration)) or duration < 0:
+        if not all(isinstance(number, (int, float)) and math.isfinite(number)
+                   for number in (begin, duration)) or duration < 0:
             raise Refused(f"is damaged: '{event['name'][:60]}' has no time")
         is_kernel = kind in ("kernel", "gpu_memcpy", "gpu_memset")
-        return Span(event["name"], base + begin * 1e-6, base + (begin + duration) * 1e-6, Shape.of(event.get("args"))), is_kernel
+        begin, end = base + begin * 1e-6, base + (begin + duration) * 1e-6
+        return Span(event["name"], begin, end, Shape.of(event.get("args"))), is_kernel
 
     def in_step(self, step, spans):
         return [span for span in spans if step.begin <= span.begin < step.end]
@@ -164,7 +177,8 @@ def common(first, second):
     begins = [begin for begin, _ in second]
     total = 0.0
     for begin, end in first:
-        for other_begin, other_end in second[max(0, bisect.bisect_right(begins, begin) - 1):bisect.bisect_left(begins, end)]:
+        at = max(0, bisect.bisect_right(begins, begin) - 1)
+        for other_begin, other_end in second[at:bisect.bisect_left(begins, end)]:
             total += max(0.0, min(end, other_end) - max(begin, other_begin))
     return total
 
@@ -190,11 +204,9 @@ def load(paths):
 
 
 # ---- All traces ----------------------------------------------------------------------------------
-
-
 def matched(traces):
-    """Returns the collectives that all ranks have made: for each {rank: span}. Of a step in which the ranks do not have equally many there
-    is none."""
+    """Returns the collectives that all ranks have made, for each {rank: span}, of those steps in
+    which all ranks have equally many."""
     names = [name for name in (step.name for step in next(iter(traces.values())).steps)
              if all(any(step.name == name for step in trace.steps) for trace in traces.values())]
     found, left_out = [], []
@@ -212,18 +224,18 @@ def matched(traces):
 
 
 def offsets(collectives, ranks):
-    """Returns by how much each rank's clock is ahead of the first one's, and by how much the collectives disagree about that."""
+    """Returns how far each clock is ahead of the first one, and how exactly that is known."""
     first = min(ranks)
     ahead, doubt = {}, 0.0
     for rank in ranks:
         differences = [spans[rank].end - spans[first].end for spans in collectives]
         ahead[rank] = statistics.median(differences)
-        doubt = max(doubt, statistics.median(abs(difference - ahead[rank]) for difference in differences))
+        doubt = max(doubt, statistics.median(abs(each - ahead[rank]) for each in differences))
     return ahead, doubt
 
 
 def lateness(collectives, ahead):
-    """Returns, for each collective, which rank has come last, and how long after the one before it."""
+    """Returns, for each collective, which rank came last, and how long after the one before it."""
     late = []
     for spans in collectives:
         begins = sorted((span.begin - ahead[rank], rank) for rank, span in spans.items())
@@ -240,7 +252,8 @@ class Means:
         for step in steps:
             talk = union((span.begin, span.end) for span in trace.in_step(step, trace.collectives))
             parts["step"] += step.end - step.begin
-            parts["data"] += length(union((span.begin, span.end) for span in trace.in_step(step, trace.data)))
+            data = union((span.begin, span.end) for span in trace.in_step(step, trace.data))
+            parts["data"] += length(data)
             parts["communication"] += length(talk)
             parts["not_hidden"] += length(talk) - common(talk, trace.work)
         self.step, self.data, self.communication, self.not_hidden = (
@@ -262,20 +275,26 @@ def percent(part, whole):
 def conclusions(means, late, doubt):
     """Returns what the numbers mean, as lines."""
     lines = []
-    mean = {name: statistics.mean(getattr(each, name) for each in means.values()) for name in ("step", "not_hidden", "communication")}
-    lines.append(f"Communication that nothing hides: {percent(mean['not_hidden'], mean['step'])} of a step, and "
+    mean = {name: statistics.mean(getattr(each, name) for each in means.values())
+            for name in ("step", "not_hidden", "communication")}
+    lines.append("Communication that nothing hides: "
+                 f"{percent(mean['not_hidden'], mean['step'])} of a step, and "
                  f"{percent(mean['not_hidden'], mean['communication'])} of all communication.")
     counts = collections.Counter(rank for rank, _ in late)
     most, times = counts.most_common(1)[0]
     by = statistics.median(seconds for rank, seconds in late if rank == most)
     if by > 2 * doubt and times > 0.6 * len(late):
-        lines.append(f"Rank {most} came last in {times} of {len(late)} collectives, {milliseconds(by)} after the one before it (median): "
-                     f"the others waited. Look at what it does before them.")
+        lines.append(f"Rank {most} came last in {times} of {len(late)} collectives, "
+                     f"{milliseconds(by)} after the one before it (median): the others waited. "
+                     "Look at what it does before them.")
     else:
-        lines.append("No rank comes last much more often than the others: they wait for the link, or for each other in turn.")
+        lines.append("No rank comes last much more often than the others: they wait for the link, "
+                     "or for each other in turn.")
     hungry = max(means, key=lambda rank: means[rank].data / means[rank].step)
     if means[hungry].data > 0.1 * means[hungry].step:
-        lines.append(f"Rank {hungry} waits for its data in {percent(means[hungry].data, means[hungry].step)} of a step: more workers, or less to do for each sample.")
+        lines.append(f"Rank {hungry} waits for its data in "
+                     f"{percent(means[hungry].data, means[hungry].step)} of a step: more workers, "
+                     "or less to do for each sample.")
     return lines
 
 
@@ -284,24 +303,32 @@ def report(traces):
     ranks = sorted(traces)
     names, collectives, left_out = matched(traces)
     if not collectives:
-        sys.exit("The traces have no step in which all ranks make the same collectives: were they profiled in the same steps?")
+        sys.exit("The traces have no step in which all ranks make the same collectives: were they "
+                 "profiled in the same steps?")
     ahead, doubt = offsets(collectives, ranks)
     late = lateness(collectives, ahead)
     names = [name for name in names if name not in left_out]
     means = {rank: Means(traces[rank], names) for rank in ranks}
     world_size = max(trace.world_size for trace in traces.values())
-    lines = [f"{len(ranks)} traces: {count(names, 'step')}, {count(collectives, 'collective')} of all ranks."]
+    lines = [f"{len(ranks)} traces: {count(names, 'step')}, {count(collectives, 'collective')} of "
+             "all ranks."]
     if world_size > len(ranks):
-        lines.append(f"The job has {world_size} ranks: who came last is known of these {len(ranks)} only.")
+        lines.append(f"The job has {world_size} ranks: who came last is known of these "
+                     f"{len(ranks)} only.")
     if left_out:
-        lines.append(f"Left out, since the ranks do not make the same collectives in them: {', '.join(left_out)}.")
-    lines.append("Clocks, laid over one another at the ends of the collectives, which agree within " + milliseconds(doubt) + ": "
-                 + ", ".join(f"rank {rank} {milliseconds(ahead[rank])}" for rank in ranks[1:]) + f" ahead of rank {ranks[0]}.")
-    lines += ["", f"{'rank':>4} {'step':>10} {'for data':>10} {'communication':>14} {'not hidden':>11} {'came last':>14}"]
+        lines.append("Left out, since the ranks do not make the same collectives in them: "
+                     f"{', '.join(left_out)}.")
+    lines.append("Clocks, laid over one another at the ends of the collectives, which agree within "
+                 f"{milliseconds(doubt)}: "
+                 + ", ".join(f"rank {rank} {milliseconds(ahead[rank])}" for rank in ranks[1:])
+                 + f" ahead of rank {ranks[0]}.")
+    lines += ["", f"{'rank':>4} {'step':>10} {'for data':>10} {'communication':>14} "
+              f"{'not hidden':>11} {'came last':>14}"]
     for rank in ranks:
         mine = means[rank]
         times = sum(1 for last, _ in late if last == rank)
-        lines.append(f"{rank:>4} {milliseconds(mine.step):>10} {milliseconds(mine.data):>10} {milliseconds(mine.communication):>14} "
+        lines.append(f"{rank:>4} {milliseconds(mine.step):>10} {milliseconds(mine.data):>10} "
+                     f"{milliseconds(mine.communication):>14} "
                      f"{milliseconds(mine.not_hidden):>11} {f'{times} of {len(late)}':>14}")
     return lines + [""] + conclusions(means, late, doubt)
 
@@ -314,7 +341,8 @@ def main():
     traces = load(arguments)
     print("\n".join(report(traces)))
     if any(span.shape for trace in traces.values() for span in trace.collectives):
-        print("With another cap, another link or more ranks? `./book read --what-if` and the same files.")
+        print("With another cap, another link or more ranks? `./book read --what-if` and the same "
+              "files.")
 
 
 if __name__ == "__main__":

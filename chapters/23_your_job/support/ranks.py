@@ -1,4 +1,4 @@
-"""Ranks of a PyTorch job that are forked from this process, so that PyTorch, which takes seconds, is loaded once."""
+"""Ranks of a PyTorch job, forked from this process, so that PyTorch is loaded once (seconds)."""
 import json
 import os
 import select
@@ -12,7 +12,7 @@ TIME_LIMIT = 90  # seconds, of all ranks
 
 
 def load():
-    """Loads, before the first fork, what PyTorch would load in every rank. One thread each, so that none is lost by forking."""
+    """Loads, before the first fork, what every rank would. One thread: none is lost by forking."""
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     import torch
@@ -22,8 +22,8 @@ def load():
 
 
 def run(function, world_size=2, patience=TIME_LIMIT):
-    """Calls function(rank) in a process for each rank, and returns what they return, which JSON must be able to say. A rank that
-    does not end in time is killed, and None stands in its place."""
+    """Calls function(rank) in a process for each rank, and returns what they return, as JSON has
+    it. A rank that does not end in time is killed, and None stands in its place."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -41,7 +41,8 @@ def fork(function, rank, world_size, port):
         os.close(to_parent)
         return process, from_rank
     os.close(from_rank)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size),
+                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Gloo says there whom it is connected to
     answer = b""

@@ -2,9 +2,10 @@
 
     torch.distributed.init_process_group("ddp_by_hand")
 
-Where this package is installed, a script needs no more than that: `import torch` loads what is registered under the entry point
-torch.backends (../pyproject.toml). Where it is only on Python's path, `import ddp_by_hand` registers the backend. __main__.py puts a script
-that names another backend over this one.
+Where this package is installed, a script needs no more than that: `import torch` loads what is
+registered under the entry point torch.backends (../pyproject.toml). Where it is only on Python's
+path, `import ddp_by_hand` registers the backend. __main__.py puts a script that names another
+backend over this one.
 """
 import atexit
 import sys
@@ -12,8 +13,8 @@ import weakref
 
 
 def autoload():
-    """Is what `import torch` calls. There is nothing left to do: to call it, PyTorch has imported this module. It stands above the import of
-    PyTorch, since a script that imports this module first gets here while that import is under way."""
+    """Is what `import torch` calls; to call it, PyTorch has imported this module: nothing is left
+    to do. It stands above that import, as a script may import this module first."""
 
 
 import torch.distributed as dist  # noqa: E402
@@ -23,8 +24,7 @@ groups = weakref.WeakSet()
 
 
 def create(store, rank, size, timeout):
-    """Makes the backend of a process group: what init_process_group calls. Only here the book itself is loaded, since most programs that
-    import PyTorch never ask for it."""
+    """Makes the backend of a process group. Only here the book is loaded: few programs need it."""
     from . import _ddp_by_hand
     group = _ddp_by_hand.create(store, rank, size, timeout)
     groups.add(group)
@@ -34,12 +34,12 @@ def create(store, rank, size, timeout):
 def algorithm():
     """Returns, in words, whose all-reduce sums floats here."""
     from . import _ddp_by_hand
-    return "the reader's all-reduce" if _ddp_by_hand.sums_by_the_readers() else "the book's all-reduce"
+    return f"the {'reader' if _ddp_by_hand.sums_by_the_readers() else 'book'}'s all-reduce"
 
 
 def leave():
-    """Ends what the script has not ended by destroy_process_group, while PyTorch is still there. After an exception the other ranks are
-    told at once: they may be waiting for this one."""
+    """Ends, while PyTorch is still there, what the script has not ended. After an exception the
+    other ranks are told at once: they may be waiting for this one."""
     error = getattr(sys, "last_value", None)
     for group in list(groups):
         if error is not None:

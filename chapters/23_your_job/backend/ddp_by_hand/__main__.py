@@ -1,4 +1,4 @@
-"""Runs a script as it is, over the book's collectives: every group that it makes uses them, whichever backend it names.
+"""Runs a script as it is, over the book's collectives, whichever backend its groups name.
 
     torchrun --nproc-per-node 2 -m ddp_by_hand train.py --your options
 """
@@ -27,7 +27,8 @@ def take_all_groups():
 
 def main():
     if len(sys.argv) < 2:
-        sys.exit("ddp_by_hand takes a script, and the script's own arguments after it: torchrun -m ddp_by_hand train.py")
+        sys.exit("ddp_by_hand takes a script, and the script's own arguments after it: "
+                 "torchrun -m ddp_by_hand train.py")
     take_all_groups()
     script = sys.argv[1]
     sys.argv = sys.argv[1:]
