@@ -14,7 +14,8 @@ y = (x[:, 0] * x[:, 1] > 0).long()
 samples = TensorDataset(x, y)
 sampler = DistributedSampler(samples)
 loader = DataLoader(samples, batch_size=32, sampler=sampler)
-model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 2)))
+model = DistributedDataParallel(nn.Sequential(
+    nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 2)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 torch.manual_seed(1 + rank)
 

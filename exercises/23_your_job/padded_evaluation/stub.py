@@ -30,7 +30,8 @@ for epoch in range(4):
 test_inputs = torch.randn(333, 8)
 test_labels = (test_inputs[:, 0] * test_inputs[:, 1] > 0).long()
 test_samples = TensorDataset(test_inputs, test_labels)
-test_loader = DataLoader(test_samples, batch_size=32, sampler=DistributedSampler(test_samples, shuffle=False))
+test_sampler = DistributedSampler(test_samples, shuffle=False)
+test_loader = DataLoader(test_samples, batch_size=32, sampler=test_sampler)
 model.eval()
 right = torch.zeros(2)
 with torch.no_grad():

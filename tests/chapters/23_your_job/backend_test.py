@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The book under PyTorch: every operation of the backend ddp_by_hand on one to four ranks, DistributedDataParallel beside Gloo, what fails
-and how that is told, and the reader's all-reduce. backend_test.py FOLDER: FOLDER/by_hand and FOLDER/mine hold the modules, and are built
-first, the latter with the solution of the exercise.
+"""The book under PyTorch: every operation of the backend ddp_by_hand on one to four ranks,
+DistributedDataParallel beside Gloo, what fails and how that is told, and the reader's all-reduce.
+backend_test.py FOLDER: FOLDER/by_hand and FOLDER/mine hold the modules, and are built first, the
+latter with the solution of the exercise.
 """
+import functools
 import hashlib
 import os
 import pathlib
@@ -10,6 +12,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -27,18 +30,27 @@ def complain(words):
     print(f"FAILED: {words}", flush=True)
 
 
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
 def build():
     if not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists():
         print("SKIPPED: Python's headers are not here: apt install python3-dev.")
         sys.exit(77)
     solution = ROOT / "solutions" / "09_all_reduce" / "halving_doubling.cu"
-    for command in (["cmake", "-S", CHAPTER / "backend", "-B", MODULES, f"-DDDP_PYTHON={sys.executable}", f"-DDDP_ANSWER={solution}"],
-                    ["cmake", "--build", MODULES, "--parallel", "2", "--target", "_ddp_by_hand_by_hand", "_ddp_by_hand_mine"]):
-        result = subprocess.run(command, capture_output=True, text=True)
+    for command in (["-S", CHAPTER / "backend", "-B", MODULES, f"-DDDP_PYTHON={sys.executable}",
+                     f"-DDDP_ANSWER={solution}"],
+                    ["--build", MODULES, "--parallel", "2", "--target", "_ddp_by_hand_by_hand",
+                     "_ddp_by_hand_mine"]):
+        result = run("cmake", *command)
         if result.returncode != 0:
-            sys.exit(f"FAILED: the backend was not built:\n{result.stdout[-3000:]}{result.stderr[-3000:]}")
-    symbols = subprocess.run(["nm", "-D", "--defined-only", MODULES / "by_hand" / "ddp_by_hand" / "_ddp_by_hand.so"], capture_output=True, text=True).stdout
-    shown = [line.split()[-1] for line in symbols.splitlines() if line.split()[-1].startswith(("cuda", "cublas"))]
+            sys.exit("FAILED: the backend was not built:\n"
+                     f"{result.stdout[-3000:]}{result.stderr[-3000:]}")
+    module = MODULES / "by_hand" / "ddp_by_hand" / "_ddp_by_hand.so"
+    symbols = run("nm", "-D", "--defined-only", module).stdout
+    names = [line.split()[-1] for line in symbols.splitlines()]
+    shown = [name for name in names if name.startswith(("cuda", "cublas"))]
     if shown or "PyInit__ddp_by_hand" not in symbols:
         complain(f"the module shows {shown} to PyTorch")
 
@@ -54,11 +66,9 @@ def start(module="by_hand", timeout_s=60):
     return dist
 
 
-# ---- Every operation -------------------------------------------------------------------------------
-
-
+# ---- Every operation -----------------------------------------------------------------------------
 def operations(rank, world_size):
-    """Returns what was wrong. Values encode rank and index; sums of them are exact in every type."""
+    """Returns what was wrong. Values encode rank and index; their sums are exact in every type."""
     import torch
     dist = start()
     wrong = []
@@ -67,14 +77,20 @@ def operations(rank, world_size):
     def data(of_rank, count, kind):
         return ((torch.arange(count) % 13) + 3 * of_rank + 1).to(kind)
 
+    def of_all(count, kind=torch.float32):
+        return [data(r, count, kind) for r in everybody]
+
     def check(what, found, right):
         if not torch.equal(found, right.to(found.dtype)):
-            wrong.append(f"{what}: {found.flatten()[:8].tolist()} is not {right.flatten()[:8].tolist()}")
+            wrong.append(f"{what}: {found.flatten()[:8].tolist()} is not "
+                         f"{right.flatten()[:8].tolist()}")
 
-    ops = {"SUM": lambda all: all.sum(0), "MAX": lambda all: all.amax(0), "MIN": lambda all: all.amin(0), "PRODUCT": lambda all: all.prod(0)}
-    for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8):
+    ops = {"SUM": lambda all: all.sum(0), "MAX": lambda all: all.amax(0),
+           "MIN": lambda all: all.amin(0), "PRODUCT": lambda all: all.prod(0)}
+    for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32,
+                 torch.int64, torch.uint8):
         for count in COUNTS if kind == torch.float32 else COUNTS[:4]:
-            all = torch.stack([data(r, count, torch.float64) for r in everybody])
+            all = torch.stack(of_all(count, torch.float64))
             for name, reduced in ops.items():
                 if name == "PRODUCT" and kind not in (torch.float64, torch.int64):
                     continue
@@ -87,15 +103,16 @@ def operations(rank, world_size):
                 check(f"broadcast of {count} {kind} from {root}", mine, data(root, count, kind))
             outputs = [torch.empty(count, dtype=kind) for _ in everybody]
             dist.all_gather(outputs, data(rank, count, kind))
-            for r in everybody:
-                check(f"all_gather of {count} {kind}, part {r}", outputs[r], data(r, count, kind))
+            for r, (output, right) in enumerate(zip(outputs, of_all(count, kind))):
+                check(f"all_gather of {count} {kind}, part {r}", output, right)
             whole = torch.empty(world_size * count, dtype=kind)
             dist.all_gather_into_tensor(whole, data(rank, count, kind))
-            check(f"all_gather_into_tensor of {count} {kind}", whole, torch.cat([data(r, count, kind) for r in everybody]))
+            check(f"all_gather_into_tensor of {count} {kind}", whole,
+                  torch.cat(of_all(count, kind)))
             if kind in (torch.int64, torch.uint8):
                 continue
             parts = [data(rank, count, kind) + part for part in everybody]
-            expected = torch.stack([data(r, count, torch.float64) + rank for r in everybody]).sum(0)
+            expected = (all + rank).sum(0)
             mine = torch.empty(count, dtype=kind)
             dist.reduce_scatter(mine, parts)
             check(f"reduce_scatter of {count} {kind}", mine, expected)
@@ -108,15 +125,15 @@ def operations(rank, world_size):
     square = data(rank, 35, torch.float32).view(5, 7)
     column = square[:, 2]
     dist.all_reduce(column)
-    check("all_reduce of a column", column, sum(data(r, 35, torch.float32).view(5, 7)[:, 2] for r in everybody))
-    check("... and what lies beside it", square[:, 3], data(rank, 35, torch.float32).view(5, 7)[:, 3])
+    check("all_reduce of a column", column, sum(of_all(35)).view(5, 7)[:, 2])
+    check("... and what lies beside it", square[:, 3], of_all(35)[rank].view(5, 7)[:, 3])
     several = [data(rank, 1000 * (i + 1), torch.float32) for i in range(20)]
     works = [dist.all_reduce(each, async_op=True) for each in several]
     for i, (work, each) in enumerate(zip(works, several)):
         work.wait()
         if not work.is_completed():
             wrong.append("a work that was waited for is not completed")
-        check(f"all_reduce {i} of 20 at once", each, sum(data(r, 1000 * (i + 1), torch.float32) for r in everybody))
+        check(f"all_reduce {i} of 20 at once", each, sum(of_all(1000 * (i + 1))))
     future = dist.all_reduce(torch.ones(5), async_op=True).get_future()
     check("the future of a work", future.wait()[0], torch.full((5,), float(world_size)))
     objects = [None] * world_size
@@ -124,10 +141,12 @@ def operations(rank, world_size):
     if objects != [{"rank": r} for r in everybody]:
         wrong.append(f"all_gather_object: {objects}")
     dist.barrier()
-    for call, words in ((lambda: dist.all_reduce(torch.ones(3).to_sparse()), "takes dense tensors"),
-                        (lambda: dist.all_gather([torch.empty(2) for _ in everybody], torch.ones(3)), "differs from the input"),
-                        (lambda: dist.reduce_scatter_tensor(torch.empty(3), torch.ones(3 * world_size + 1)), "times the elements"),
-                        (lambda: dist.reduce(torch.ones(3), 0), "does not support reduce")):
+    parts, ones = [torch.empty(2) for _ in everybody], torch.ones(3 * world_size + 1)
+    for call, words in (
+            (lambda: dist.all_reduce(torch.ones(3).to_sparse()), "takes dense tensors"),
+            (lambda: dist.all_gather(parts, torch.ones(3)), "differs from the input"),
+            (lambda: dist.reduce_scatter_tensor(torch.empty(3), ones), "times the elements"),
+            (lambda: dist.reduce(torch.ones(3), 0), "does not support reduce")):
         try:
             call()
             wrong.append(f"'{words}' was not said")
@@ -140,16 +159,15 @@ def operations(rank, world_size):
 
 def look_at_operations():
     for world_size in (1, 2, 3, 4):
-        for rank, wrong in enumerate(ranks.run(lambda rank: operations(rank, world_size), world_size)):
+        answers = ranks.run(lambda rank, size=world_size: operations(rank, size), world_size)
+        for rank, wrong in enumerate(answers):
             if wrong != []:
                 complain(f"operations of {world_size} ranks, rank {rank}: {wrong and wrong[:5]}")
 
 
-# ---- DistributedDataParallel -----------------------------------------------------------------------
-
-
+# ---- DistributedDataParallel ---------------------------------------------------------------------
 def train(rank, backend, module="by_hand", steps=100):
-    """Returns a hash of all parameters after some steps of DistributedDataParallel with several buckets."""
+    """Returns a hash of all parameters after some steps with several buckets."""
     import torch
     from torch import nn
     if backend == "gloo":
@@ -158,7 +176,8 @@ def train(rank, backend, module="by_hand", steps=100):
     else:
         dist = start(module)
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(31, 300), nn.BatchNorm1d(300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 7))
+    model = nn.Sequential(nn.Linear(31, 300), nn.BatchNorm1d(300), nn.ReLU(), nn.Linear(300, 300),
+                          nn.ReLU(), nn.Linear(300, 7))
     model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     torch.manual_seed(1 + rank)
@@ -174,18 +193,17 @@ def train(rank, backend, module="by_hand", steps=100):
 def look_at_training():
     gloo = ranks.run(lambda rank: train(rank, "gloo"))
     for module in ("by_hand", "mine"):
-        ours = ranks.run(lambda rank: train(rank, "ddp_by_hand", module))
+        ours = ranks.run(functools.partial(train, backend="ddp_by_hand", module=module))
         if None in gloo or len(set(gloo + ours)) != 1:
             complain(f"100 steps on 2 ranks, {module}: {ours}, and by Gloo {gloo}")
         for world_size in (3, 4):
-            ours = ranks.run(lambda rank: train(rank, "ddp_by_hand", module, 20), world_size)
+            ours = ranks.run(functools.partial(train, backend="ddp_by_hand", module=module,
+                                               steps=20), world_size)
             if None in ours or len(set(ours)) != 1:
                 complain(f"steps on {world_size} ranks, {module}: {ours}")
 
 
-# ---- What fails ------------------------------------------------------------------------------------
-
-
+# ---- What fails ----------------------------------------------------------------------------------
 def fail(rank, how):
     """Returns the words of the exception that ends an all-reduce, and after how many seconds."""
     import torch
@@ -216,15 +234,17 @@ def fail(rank, how):
     return "no exception", 0
 
 
-FAILURES = {"kill": (0, ["all_reduce sum of 5000 float: rank 1 (process ", "ended without saying why: was it killed?"]),
-            "size": (1, ["all_reduce sum of 1001 float: rank ", ": in operation ", "all_reduce sum of 1000 float", ", but rank ", "all ranks must do the same"]),
+FAILURES = {"kill": (0, ["all_reduce sum of 5000 float: rank 1 (process ",
+                         "ended without saying why: was it killed?"]),
+            "size": (1, ["all_reduce sum of 1001 float: rank ", ": in operation ", ", but rank ",
+                         "all_reduce sum of 1000 float", "all ranks must do the same"]),
             "size of the last slice": (0, ["all_reduce sum of 3145728 float: ", "of 3145729"]),
             "operation": (0, ["broadcast of 4000 byte from rank 0", "barrier"])}
 
 
 def look_at_failures():
     for how, (rank, words) in FAILURES.items():
-        answer = ranks.run(lambda each: fail(each, how))[rank]
+        answer = ranks.run(functools.partial(fail, how=how))[rank]
         if answer is None or not all(part in answer[0] for part in words) or " ... " in answer[0]:
             complain(f"{how}: rank {rank} says {answer}")
         else:
@@ -243,23 +263,26 @@ HOW
 print("rank", rank, "ends")
 """
 ENDS = {"dist.destroy_process_group()": (0, []), "": (0, []),
-        "if rank == 1: raise ValueError('no such file')\ntry: dist.all_reduce(data)\nexcept RuntimeError as error: print(error)":
-            (1, ["all_reduce sum of 5 float: rank 1 (process ", "its program has ended by ValueError: no such file"])}
+        "if rank == 1: raise ValueError('no such file')\ntry: dist.all_reduce(data)\n"
+        "except RuntimeError as error: print(error)":
+            (1, ["all_reduce sum of 5 float: rank 1 (process ",
+                 "its program has ended by ValueError: no such file"])}
 
 
 def look_at_scripts():
-    """Runs scripts that name another backend, by torchrun, and looks at how they end."""
-    import tempfile
-    environment = {**os.environ, "PYTHONPATH": str(MODULES / "by_hand"), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    """Runs scripts that name another backend, and looks at how they end."""
+    environment = {**os.environ, "PYTHONPATH": str(MODULES / "by_hand"), "OMP_NUM_THREADS": "1",
+                   "PYTHONWARNINGS": "ignore", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                   "MASTER_PORT": PORT}
     with tempfile.TemporaryDirectory() as folder:
         for how, (status, words) in ENDS.items():
             script = pathlib.Path(folder) / "train.py"
             script.write_text(SCRIPT.replace("HOW", how))
-            # torchrun ends a rank when another one has failed, so the ranks of that one are started by hand.
-            children = [subprocess.Popen([sys.executable, "-B", "-m", "ddp_by_hand", str(script)], text=True, stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank),
-                                                                        "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": PORT})
-                        for rank in range(2)]
+            # torchrun ends a rank when another one has failed: these are started by hand.
+            command = [sys.executable, "-B", "-m", "ddp_by_hand", str(script)]
+            children = [subprocess.Popen(
+                command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                env={**environment, "RANK": rank, "LOCAL_RANK": rank}) for rank in "01"]
             outputs = [child.communicate(timeout=300)[0] for child in children]
             codes = [child.returncode for child in children]
             if codes != [0, status] or not all(part in outputs[0] for part in words):
@@ -275,38 +298,41 @@ rank = dist.get_rank()
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
 model(torch.full((2, 3), float(rank))).sum().backward()
 assert [*model.module.parameters()][0].grad.tolist() == [[1., 1., 1.]]
-sys.stdout.write(f"rank {rank} trains over {dist.get_backend()}\\n")  # in one piece, beside the other rank's
+sys.stdout.write(f"rank {rank} trains over {dist.get_backend()}\\n")  # in one piece
 dist.destroy_process_group()
 """
 
 
 def look_at_torchrun():
-    """Installs the package into a folder of its own, as pip does anywhere, and starts by torchrun a script that only names the backend."""
-    import tempfile
+    """Installs the package into a folder, as pip does anywhere, and starts a plain script there."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "train.py"
         script.write_text(PLAIN_SCRIPT)
-        torchrun = [pathlib.Path(sys.executable).with_name("torchrun"), "--nproc-per-node", "2", "--master-port", PORT, script]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        environment.pop("PYTHONPATH", None)
+        torchrun = [pathlib.Path(sys.executable).with_name("torchrun"), "--nproc-per-node", "2",
+                    "--master-port", PORT]
         target = f"{folder}/site"
-        result = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
-                                 "--no-index", "--target", target, MODULES / "by_hand"], capture_output=True, text=True)
+        options = {"timeout": 300,
+                   "env": {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": target}}
+        result = run(sys.executable, "-m", "pip", "install", "--quiet",
+                     "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
+                     "--no-index", "--target", target, MODULES / "by_hand")
         if result.returncode != 0:
             complain(f"the package is not installed: {result.stdout}{result.stderr}")
             return
-        result = subprocess.run(torchrun, capture_output=True, text=True, timeout=300, env={**environment, "PYTHONPATH": target})
-        if result.returncode != 0 or sorted(result.stdout.splitlines()) != [f"rank {rank} trains over ddp_by_hand" for rank in range(2)]:
-            complain(f"a plain script by torchrun: {result.returncode} {result.stdout}{result.stderr}")
-        # What the entry point loads at `import torch` is small: the book itself comes with the first group. And either may be imported first.
+        result = run(*torchrun, script, **options)
+        lines = [f"rank {rank} trains over ddp_by_hand" for rank in range(2)]
+        if result.returncode != 0 or sorted(result.stdout.splitlines()) != lines:
+            complain(f"a plain script: {result.returncode} {result.stdout}{result.stderr}")
+        # What `import torch` loads is small: the book itself comes with the first group. And either
+        # may be imported first.
         for first, second in (("sys", "torch"), ("torch", "ddp_by_hand"), ("ddp_by_hand", "torch")):
             shows = (f"import sys, {first}, {second}, torch.distributed as dist; "
-                     "print([name for name in sys.modules if 'ddp_by_hand' in name], 'ddp_by_hand' in dist.Backend.backend_list)")
-            result = subprocess.run([sys.executable, "-c", shows], capture_output=True, text=True, timeout=300, env={**environment, "PYTHONPATH": target})
+                     "print([name for name in sys.modules if 'ddp_by_hand' in name], "
+                     "'ddp_by_hand' in dist.Backend.backend_list)")
+            result = run(sys.executable, "-c", shows, **options)
             if result.stdout != "['ddp_by_hand'] True\n":
                 complain(f"`import {first}, {second}` loads {result.stdout}{result.stderr}")
-        result = subprocess.run([*torchrun[:-1], "-m", "ddp_by_hand", script], capture_output=True, text=True, timeout=300,
-                                env={**environment, "PYTHONPATH": target})
+        result = run(*torchrun, "-m", "ddp_by_hand", script, **options)
         if result.returncode != 0 or result.stdout.count("trains over ddp_by_hand") != 2:
             complain(f"torchrun -m ddp_by_hand: {result.returncode} {result.stdout}{result.stderr}")
 

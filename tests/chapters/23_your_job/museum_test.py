@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The guard names each of the fourteen wrong programs by its fault, and accuses none of the right ones; check.py takes the right ones,
-and refuses those that are mended by leaving out what they are for. With `cost`: what a check costs beside a step.
+"""The guard names each of the fourteen wrong programs by its fault, and accuses none of the right
+ones; check.py takes the right ones, and refuses those that are mended by leaving out what they are
+for. With `cost`: what a check costs beside a step.
 """
 import pathlib
 import re
@@ -8,60 +9,88 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "exercises" / "23_your_job"), str(ROOT / "chapters" / "23_your_job")]
+MUSEUM = ROOT / "exercises" / "23_your_job"
+sys.path[:0] = [str(MUSEUM), str(ROOT / "chapters" / "23_your_job")]
 import check  # noqa: E402
 import ddp_guard  # noqa: E402
 from support import ranks  # noqa: E402
 
 FAULTS = {
-    "past_the_wrapper": "past the wrapper", "never_in_sync": "never in sync", "own_start": "changed after wrapping",
-    "same_epochs": "the same epochs", "own_shuffle": "samples seen twice", "first_batches": "samples never seen",
-    "padded_evaluation": "padded evaluation", "divided_twice": "divided twice", "summed_again": "reduced twice",
-    "mean_of_means": "mean of means", "same_dropout": "the same dropout", "own_buffer": "buffers differ",
+    "past_the_wrapper": "past the wrapper", "never_in_sync": "never in sync",
+    "own_start": "changed after wrapping", "same_epochs": "the same epochs",
+    "own_shuffle": "samples seen twice", "first_batches": "samples never seen",
+    "padded_evaluation": "padded evaluation", "divided_twice": "divided twice",
+    "summed_again": "reduced twice", "mean_of_means": "mean of means",
+    "same_dropout": "the same dropout", "own_buffer": "buffers differ",
     "frozen_decay": "frozen but decays", "missed_head": "not in the optimizer",
 }
-PARAMETERS = {"past_the_wrapper": "0.weight", "never_in_sync": "0.weight", "own_start": "2.weight", "own_buffer": "largest",
-              "frozen_decay": "0.weight", "missed_head": "2.weight"}
-# Programs that are mended by leaving out what they are for, as what is to be replaced in the right one.
+PARAMETERS = {"past_the_wrapper": "0.weight", "never_in_sync": "0.weight", "own_start": "2.weight",
+              "own_buffer": "largest", "frozen_decay": "0.weight", "missed_head": "2.weight"}
+# Mends that leave out what a program is for: what is to be replaced in the right one.
 CHEATS = {
     "same_dropout": ("nn.Dropout(0.3), ", "", "The dropout is gone"),
-    "padded_evaluation": ("range(rank, 333, world_size)", "range(rank, 332, world_size)", "over the 333 samples"),
+    "padded_evaluation": ("range(rank, 333, world_size)", "range(rank, 332, world_size)",
+                          "over the 333 samples"),
     "frozen_decay": (", weight_decay=0.01", "", "No parameter decays any more"),
-    "divided_twice": (" / micro_batches\n        loss.backward", "\n        loss.backward", "not those of a right program"),
-    "never_in_sync": ("with nullcontext() if is_last else model.no_sync():", "if True:", "Every micro-batch communicates now"),
-    "same_epochs": ("range(4)", "range(1)", "makes 32 steps before it is mended, and yours makes 8"),
+    "divided_twice": (" / micro_batches\n        loss.backward", "\n        loss.backward",
+                      "not those of a right program"),
+    "never_in_sync": ("with nullcontext() if is_last else model.no_sync():", "if True:",
+                      "Every micro-batch communicates now"),
+    "same_epochs": ("range(4)", "range(1)",
+                    "makes 32 steps before it is mended, and yours makes 8"),
     "own_buffer": ("self.largest.copy_", "inputs.add", "The buffer `largest` is 1.0000"),
 }
 SOLUTIONS = ROOT / "solutions" / "23_your_job"
 HAS_SOLUTIONS = SOLUTIONS.is_dir()  # a book for students has none
 # What right programs do, too, and might be taken for a fault: changes to the right `same_epochs`.
 STEP, LOSS = "        optimizer.step()\n", "loss = F.cross_entropy(model(inputs), labels)"
+CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n"
+LOADER, LOG = "DataLoader(samples, batch_size=32, sampler=sampler)", "    if rank == 0:\n"
 HARMLESS = {
-    "clipping": [(STEP, "        nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n" + STEP)],
-    "a sum of weighted losses": [(LOSS, "outputs = model(inputs); loss = 0.5 * F.cross_entropy(outputs, labels) + outputs.square().mean() / 2")],
-    "the sum in place of the mean": [(STEP, "        for parameter in model.parameters():\n            parameter.grad *= 2\n" + STEP)],
-    "loss scaling": [("optimizer = ", "scaler = torch.amp.GradScaler('cpu', init_scale=2.0)\noptimizer = "), ("loss.backward()", "scaler.scale(loss).backward()"),
-                     (STEP, "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n        scaler.update()\n")],
-    "AdamW": [("SGD(model.parameters(), lr=0.1, momentum=0.9)", "AdamW(model.parameters(), weight_decay=0.1)")],
-    "two optimizers": [("optimizer = torch.optim.SGD(model.parameters()", "other = torch.optim.SGD(model.module[2].parameters(), lr=0.1)\n"
-                        "optimizer = torch.optim.SGD(model.module[0].parameters()"), (STEP, STEP + "        other.step()\n        other.zero_grad()\n")],
-    "a part of the samples for each rank": [("DataLoader(samples, batch_size=32, sampler=sampler)",
-                                             "DataLoader(torch.utils.data.Subset(samples, range(rank, 512, 2)), batch_size=32, shuffle=True)")],
+    "clipping": [(STEP, f"        {CLIP}{STEP}")],
+    "a sum of weighted losses": [
+        (LOSS, "outputs = model(inputs)\n        "
+               "loss = 0.5 * F.cross_entropy(outputs, labels) + outputs.square().mean() / 2")],
+    "the sum in place of the mean": [
+        (STEP, "        for each in model.parameters():\n            each.grad *= 2\n" + STEP)],
+    "loss scaling": [
+        ("optimizer = ", "scaler = torch.amp.GradScaler('cpu', init_scale=2.0)\noptimizer = "),
+        ("loss.backward()", "scaler.scale(loss).backward()"),
+        (STEP, "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n"
+               "        scaler.update()\n")],
+    "AdamW": [("SGD(model.parameters(), lr=0.1, momentum=0.9)",
+               "AdamW(model.parameters(), weight_decay=0.1)")],
+    "two optimizers": [
+        ("optimizer = torch.optim.SGD(model.parameters()",
+         "other = torch.optim.SGD(model.module[2].parameters(), lr=0.1)\n"
+         "optimizer = torch.optim.SGD(model.module[0].parameters()"),
+        (STEP, STEP + "        other.step()\n        other.zero_grad()\n")],
+    "a part of the samples for each rank": [
+        (LOADER, "DataLoader(torch.utils.data.Subset(samples, range(rank, 512, 2)), batch_size=32, "
+                 "shuffle=True)")],
     "an incomplete last batch": [("batch_size=32", "batch_size=30")],
-    "rank 0 looks at the model": [("    if rank == 0:\n", "    if rank == 0:\n        with torch.no_grad():\n            model.module(x)\n")],
-    "an evaluation in between": [("    if rank == 0:\n", "    model.eval()\n    with torch.no_grad():\n        for inputs, labels in DataLoader(samples, batch_size=64):\n"
-                                  "            model(inputs)\n    model.train()\n    if rank == 0:\n")],
-    "samples drawn with replacement": [("DataLoader(samples, batch_size=32, sampler=sampler)",
-                                        "DataLoader(samples, batch_size=32, sampler=torch.utils.data.RandomSampler(samples, replacement=True, num_samples=256))")],
-    "a stream": [("DataLoader(samples, batch_size=32, sampler=sampler)", "DataLoader(Stream(), batch_size=32)"),
-                 ("samples = Tensor", "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n        return iter(list(samples)[rank::2])\n\n\nsamples = Tensor")],
+    "rank 0 looks at the model": [
+        (LOG, LOG + "        with torch.no_grad():\n            model.module(x)\n")],
+    "an evaluation in between": [
+        (LOG, "    model.eval()\n    with torch.no_grad():\n"
+              "        for inputs, labels in DataLoader(samples, batch_size=64):\n"
+              "            model(inputs)\n    model.train()\n" + LOG)],
+    "samples drawn with replacement": [
+        (LOADER, "DataLoader(samples, batch_size=32, sampler=torch.utils.data.RandomSampler("
+                 "samples, replacement=True, num_samples=256))")],
+    "a stream": [
+        (LOADER, "DataLoader(Stream(), batch_size=32)"),
+        ("samples = Tensor",
+         "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n"
+         "        return iter(list(samples)[rank::2])\n\n\nsamples = Tensor")],
 }
 # Faults that the museum has not, as changes to the right `same_epochs`.
+NETWORK = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))"
 GUILTY = {
     "learning rates differ": [("lr=0.1", "lr=0.1 * (1 + rank)")],
-    "parameters differ": [(STEP, "        if rank == 0:\n            nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n" + STEP)],
-    "not for FSDP": [("model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))",
-                      "from torch.distributed.fsdp import fully_shard\nmodel = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))\n"
+    "parameters differ": [(STEP, f"        if rank == 0:\n            {CLIP}{STEP}")],
+    "not for FSDP": [(f"model = DistributedDataParallel({NETWORK})",
+                      f"from torch.distributed.fsdp import fully_shard\nmodel = {NETWORK}\n"
                       "fully_shard(model, mesh=dist.device_mesh.init_device_mesh('cpu', (2,)))")],
 }
 failures = []
@@ -85,30 +114,37 @@ def look_at_the_museum(world_size, every):
     for name, fault in FAULTS.items():
         if name == "padded_evaluation" and 333 % world_size == 0:
             fault = None  # nothing to pad
-        answer = answer_of(ROOT / "exercises" / "23_your_job" / name / "stub.py", world_size=world_size, every=every)
+        answer = answer_of(MUSEUM / name / "stub.py", world_size=world_size, every=every)
         if answer["kinds"] != ([fault] if fault else []):
-            complain(f"{name} on {world_size} ranks, every {every}: {answer['kinds']} is found, not '{fault}'")
+            complain(f"{name} on {world_size} ranks, every {every}: {answer['kinds']} is found, "
+                     f"not '{fault}'")
+        at = f", {PARAMETERS[name]}" if name in PARAMETERS else ""
+        form = rf"\(step \d+, ranks? [\d, ]+{at}\): .*[.?] \[\d\d_[a-z_]+, .*\]$"
         for found in answer["findings"]:
-            if not re.search(rf"\(step \d+, ranks? [\d, ]+{', ' + PARAMETERS[name] if name in PARAMETERS else ''}\): .*[.?] \[\d\d_[a-z_]+, .*\]$", found):
-                complain(f"{name}: a finding names step, rank, parameter and section, and this one does not: {found}")
+            if not re.search(form, found):
+                complain(f"{name}: a finding names step, rank, parameter and section, and this one "
+                         f"does not: {found}")
         if not HAS_SOLUTIONS:
             continue
         answer = answer_of(SOLUTIONS / f"{name}.py", world_size=world_size, every=every)
         if answer["kinds"]:
-            complain(f"the right {name} on {world_size} ranks, every {every}, is accused: {answer['findings']}")
+            complain(f"the right {name} on {world_size} ranks, every {every}, is accused: "
+                     f"{answer['findings']}")
 
 
 def look_at_workers():
     """With workers, which take indices ahead, the guard says the same of samples."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("own_shuffle", "same_epochs", "first_batches", "padded_evaluation"):
-            wrong = ROOT / "exercises" / "23_your_job" / name / "stub.py"
-            for program, wanted in [(wrong, [FAULTS[name]])] + [(SOLUTIONS / f"{name}.py", [])] * HAS_SOLUTIONS:
+            programs = [(MUSEUM / name / "stub.py", [FAULTS[name]])]
+            programs += [(SOLUTIONS / f"{name}.py", [])] * HAS_SOLUTIONS
+            for program, wanted in programs:
                 for more in ("num_workers=2", "num_workers=1, persistent_workers=True"):
                     if name == "first_batches" and "persistent" in more:
                         continue  # begun anew for each step it would start a worker each time
+                    text = program.read_text().replace("batch_size=32", f"batch_size=32, {more}")
                     path = pathlib.Path(folder) / f"{name}.py"
-                    path.write_text(program.read_text().replace("batch_size=32", f"batch_size=32, {more}"))
+                    path.write_text(text)
                     kinds = answer_of(path)["kinds"]
                     if kinds != wanted:
                         complain(f"{program} with {more}: {kinds} is found, not {wanted}")
@@ -146,7 +182,8 @@ def look_at_the_checks():
             path.write_text(text.replace(old, new))
             answer = check.run(path, ask=True)[0]
             if words not in answer["wrong"]:
-                complain(f"{name} with '{new}' for '{old}' is not told '{words}' but: {answer['wrong']}{answer['errors']}")
+                complain(f"{name} with '{new}' for '{old}' is not told '{words}' but: "
+                         f"{answer['wrong']}{answer['errors']}")
 
 
 def copy_a_watched_model(rank):
@@ -164,7 +201,8 @@ def copy_a_watched_model(rank):
     torch.save(model, file)
     file.seek(0)
     copies = [copy.deepcopy(model), torch.load(file, weights_only=False)]
-    return sum(int((a != b).sum()) for each in copies for a, b in zip(each.parameters(), model.parameters()))
+    return sum(int((a != b).sum()) for each in copies
+               for a, b in zip(each.parameters(), model.parameters()))
 
 
 def end_by_an_error(rank):
@@ -211,7 +249,7 @@ def look_at_sections():
 
 
 def measure(rank):
-    """Returns seconds of steps, and of checks, one after the other, of the book's network with 1.9 million parameters."""
+    """Returns seconds of steps and of checks, in turns, of a network with 1.9 M parameters."""
     import time
 
     import torch
@@ -219,7 +257,8 @@ def measure(rank):
     from torch import nn
     guard = ddp_guard.watch(1 << 30)
     dist.init_process_group("gloo")
-    network = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+    network = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
+                            nn.Linear(1024, 10))
     model = nn.parallel.DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     inputs, labels = torch.randn(64, 784), torch.randint(0, 10, (64,))
@@ -239,7 +278,8 @@ def measure(rank):
 def look_at_cost():
     steps, checks = ranks.run(measure)[0]
     for word, times in (("step", steps), ("check", checks)):
-        print(f"a {word} takes {1000 * times[len(times) // 2]:.2f} ms in the median, {1000 * times[0]:.2f} ms at least")
+        print(f"a {word} takes {1000 * times[len(times) // 2]:.2f} ms in the median, "
+              f"{1000 * times[0]:.2f} ms at least")
     if checks[len(checks) // 2] * 2 > steps[len(steps) // 2]:
         complain("a check costs more than half of a step")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests of DistributedDataParallel, as far as they run on a CPU with Gloo, are passed under the guard as without it, and
-the guard accuses none of them. They are inside PyTorch's wheel.
+"""PyTorch's own tests of DistributedDataParallel, as far as they run on a CPU with Gloo, are passed
+under the guard as without it, which accuses none of them. They are inside PyTorch's wheel.
 """
 import os
 import pathlib
@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 folder = tempfile.TemporaryDirectory()
-os.environ.update(BACKEND="gloo", WORLD_SIZE="2", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", TEMP_DIR=folder.name)
+os.environ.update(BACKEND="gloo", WORLD_SIZE="2", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo",
+                  TEMP_DIR=folder.name)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "chapters" / "23_your_job"))
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402
@@ -48,11 +49,14 @@ class Cases(distributed_test.TestDistBackend, distributed_test.DistributedTest._
 
 def main():
     torch.set_num_threads(1)
-    names = [name for name in dir(Cases) if re.match("test_.*(ddp|distributed_?data)", name, re.IGNORECASE) and not re.search("cuda|nccl|gpu", name)]
+    names = [name for name in sorted(dir(Cases)) if not re.search("cuda|nccl|gpu", name)
+             and re.match("test_.*(ddp|distributed_?data)", name, re.IGNORECASE)]
     with open(os.devnull, "w") as nowhere:
-        result = unittest.TextTestRunner(stream=nowhere).run(unittest.TestSuite(Cases(name) for name in sorted(names)))
+        runner = unittest.TextTestRunner(stream=nowhere)
+        result = runner.run(unittest.TestSuite(Cases(name) for name in names))
     passed = len(names) - len(result.skipped) - len(result.failures) - len(result.errors)
-    print(f"{passed} of {len(names)} tests pass under the guard, {len(result.skipped)} are for GPUs")
+    print(f"{passed} of {len(names)} tests pass under the guard, {len(result.skipped)} are for "
+          "GPUs")
     for test, words in result.failures + result.errors:
         print(f"FAILED: {test}: {words[-1500:]}")
     findings = LOG.read_text() if LOG.exists() else ""
