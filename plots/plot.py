@@ -50,7 +50,7 @@ def draw(source, target, formats):
 
 
 def without_line_breaks(svg):
-    """Returns an SVG with a line for each panel, and none for each point: git need not count them."""
+    """Returns an SVG with a line for each panel, and none for each point, for git's sake."""
     svg = re.sub(r'"[^"<>]*"', lambda quoted: re.sub(r"\s*\n\s*", " ", quoted[0]), svg)
     svg = re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
     return re.sub(r'(<g id="(?:axes|figure|legend)_|<defs|</svg>)', r"\n\1", svg).strip() + "\n"

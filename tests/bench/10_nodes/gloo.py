@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""All-reduces of Gloo, PyTorch's library for CPUs: what `./book bench nodes --gloo PYTHON` measures beside this book's.
+"""All-reduces of Gloo, PyTorch's library for CPUs: for `./book bench nodes --gloo PYTHON`.
 
-Each rank of the bench starts one of these, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Once they have met it prints
-PyTorch's version. Then it answers each line `run COUNT TIMES` of its stdin with the seconds of each of TIMES all-reduces of
-COUNT floats, in place. The end of its stdin ends it.
+Each rank of the bench starts one of these, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. When
+all have met it prints PyTorch's version, and answers each line `run COUNT TIMES` of its stdin with
+the seconds of each of TIMES all-reduces of COUNT floats, in place. The end of stdin ends it.
 """
 import datetime
 import sys

@@ -1,9 +1,9 @@
 """A real torchrun starts the book's programs: torchrun_test.py RANKS_SCENARIO
 
-In each of the forms in which people start it, with its store at MASTER_PORT and without; from two agents, as on two nodes; and
-once more after a failure, when the store still has what the first attempt left there.
+In each of the forms in which people start it, with its store at MASTER_PORT and without; from two
+agents, as on two nodes; and once more after a failure, when the store still has what the first
+attempt left there.
 """
-
 import os
 import socket
 import subprocess
@@ -20,7 +20,7 @@ def free_port():
 
 
 def start(options, program, environment=None):
-    command = torchrun + options + program
+    command = torchrun + options.split() + program
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "DDP_NODE": "here", **(environment or {})})
 
@@ -32,40 +32,40 @@ def output_of(job):
 
 
 def met(ranks):
-    """What rank 0 prints when all have met."""
-    return f"world size {ranks}, local" + "".join(f" {rank}/{ranks}" for rank in range(ranks)) + "\n"
+    return f"world size {ranks}, local" + "".join(f" {r}/{ranks}" for r in range(ranks)) + "\n"
 
 
 def every_form_starts():
-    for form in ([], ["--standalone"], ["--master-addr", "127.0.0.1", "--master-port", free_port()],
-                 ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:" + free_port(), "--rdzv-id", "mine"]):
+    for form in ("", "--standalone", f"--master-addr 127.0.0.1 --master-port {free_port()}",
+                 f"--rdzv-backend c10d --rdzv-endpoint localhost:{free_port()} --rdzv-id mine"):
         for own_store in ({}, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}):
             for ranks in (1, 3):
-                output = output_of(start(["--nproc-per-node", str(ranks)] + form, [scenario], own_store))
+                output = output_of(start(f"--nproc-per-node {ranks} {form}", [scenario], own_store))
                 assert output == met(ranks), f"{form} {own_store}: {output}"
 
 
 def two_agents_start_one_job():
-    port = free_port()
-    common = ["--nnodes", "2", "--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", port]
-    agents = [start(common + ["--node-rank", str(node)], [scenario]) for node in (1, 0)]
+    common = f"--nnodes 2 --nproc-per-node 2 --master-addr 127.0.0.1 --master-port {free_port()}"
+    agents = [start(f"{common} --node-rank {node}", [scenario]) for node in (1, 0)]
     outputs = [output_of(agent) for agent in agents]
     assert "".join(outputs) == met(4), outputs
 
 
 def a_second_attempt_meets_anew():
-    program = ["bash", "-c", '[[ $TORCHELASTIC_RESTART_COUNT != 0 ]] || exec "$0" --what throw --victim 1; exec "$0"', scenario]
-    output = output_of(start(["--standalone", "--nproc-per-node", "3", "--max-restarts", "1"], program))
+    script = '((TORCHELASTIC_RESTART_COUNT)) || exec "$0" --what throw --victim 1; exec "$0"'
+    output = output_of(start("--standalone --nproc-per-node 3 --max-restarts 1",
+                             ["bash", "-c", script, scenario]))
     assert output == met(3), output
 
 
 def one_failure_ends_all():
-    job = start(["--standalone", "--nproc-per-node", "3"], [scenario, "--what", "throw", "--victim", "1"])
+    job = start("--standalone --nproc-per-node 3", [scenario, "--what", "throw", "--victim", "1"])
     _, errors = job.communicate(timeout=120)
     assert job.returncode != 0
     assert errors.count("broken on purpose") == 1, errors
 
 
-for test in (every_form_starts, two_agents_start_one_job, a_second_attempt_meets_anew, one_failure_ends_all):
+for test in (every_form_starts, two_agents_start_one_job, a_second_attempt_meets_anew,
+             one_failure_ends_all):
     test()
     print(test.__name__.replace("_", " "), flush=True)

@@ -5,9 +5,8 @@
 
 CHECKPOINT is one of the chapter's; EXAMPLE has `images`, and the `logits` that the chapter's model
 gives for them. PyTorch's model must give the same. ANSWER is then written as PyTorch's
-DistributedDataParallel would have it, with `module.` before each name. Exits with 77 where there is
-no PyTorch. Files are read by the package safetensors where it is installed; otherwise by the few
-lines below, which follow the format's description.
+DistributedDataParallel would have it, with `module.` before each name. Files are read by the
+package safetensors, or by the lines below. Exits with 77 where there is no PyTorch.
 """
 import collections
 import json
@@ -31,8 +30,8 @@ def load_by_hand(path):
     for name, entry in header.items():
         assert entry["dtype"] == "F32", entry
         begin, end = entry["data_offsets"]
-        count = (end - begin) // 4
-        tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=count, offset=begin).reshape(entry["shape"]).clone()
+        flat = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin)
+        tensors[name] = flat.reshape(entry["shape"]).clone()
     return tensors
 
 
@@ -40,7 +39,8 @@ def save_by_hand(tensors, path):
     header, data = {}, b""
     for name, tensor in tensors.items():
         data_of = struct.pack(f"<{tensor.numel()}f", *tensor.reshape(-1).tolist())
-        header[name] = {"data_offsets": [len(data), len(data) + len(data_of)], "shape": list(tensor.shape), "dtype": "F32"}
+        header[name] = {"data_offsets": [len(data), len(data) + len(data_of)],
+                        "shape": list(tensor.shape), "dtype": "F32"}
         data += data_of
     text = json.dumps(header, indent=1).encode()
     with open(path, "wb") as file:
@@ -60,13 +60,13 @@ for i, (inputs, outputs) in enumerate(((784, 256), (256, 256), (256, 10)), start
     if i < 3:
         layers[f"relu{i}"] = torch.nn.ReLU()
 model = torch.nn.Sequential(layers)
-model.load_state_dict({name: value for name, value in tensors.items() if not name.startswith("optimizer.")})
+named = {name: value for name, value in tensors.items() if not name.startswith("optimizer.")}
+model.load_state_dict(named)
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 for name, parameter in model.named_parameters():
-    momentum = tensors[f"optimizer.{name}.momentum_buffer"]
-    assert momentum.shape == parameter.shape
-    optimizer.state[parameter]["momentum_buffer"] = momentum
+    optimizer.state[parameter]["momentum_buffer"] = tensors[f"optimizer.{name}.momentum_buffer"]
+    assert optimizer.state[parameter]["momentum_buffer"].shape == parameter.shape
 
 expected = load(example)
 with torch.no_grad():

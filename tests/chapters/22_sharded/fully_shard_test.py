@@ -1,9 +1,9 @@
-"""PyTorch's fully_shard and the book's stage 3 make the same training: fully_shard_test.py TEST_SHARDED
+"""PyTorch's fully_shard and the book's stage 3 train alike: fully_shard_test.py TEST_SHARDED
 
-From the same weights, with the same sentences, 50 steps on two ranks have the same losses within 1e-4. PyTorch's ranks are two
-processes on Gloo. The model is that of the reference run (tests/golden/transformer_reference.py), a unit for each of its layers.
+From the same weights, with the same sentences, 50 steps on two ranks have the same losses within
+1e-4. PyTorch's ranks are two processes on Gloo. The model is that of the reference run
+(tests/golden/transformer_reference.py), a unit for each of its layers.
 """
-
 import math
 import os
 import pathlib
@@ -20,7 +20,8 @@ from torch import nn
 try:
     from torch.distributed.fsdp import fully_shard
 except ImportError:
-    print(f"SKIPPED: the PyTorch here is {torch.__version__}, which has no fully_shard: `./book setup pytorch` fetches another into build/.")
+    print(f"SKIPPED: the PyTorch here is {torch.__version__}, which has no fully_shard: "
+          "`./book setup pytorch` fetches another into build/.")
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "golden"))
@@ -30,7 +31,6 @@ RANKS, STEPS, WITHIN = 2, 50, 1e-4
 
 
 def sharded(plan, weights):
-    """The model on this rank: units are the layers of both stacks, and the root is the rest."""
     model = Reference(plan, weights)
     for layer in [*model.transformer.encoder.layers, *model.transformer.decoder.layers]:
         fully_shard(layer)
@@ -39,21 +39,22 @@ def sharded(plan, weights):
 
 def train(rank, folder):
     """Writes the losses of all steps, the mean over the tokens of both ranks."""
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=RANKS)
-    torch.set_num_threads(1)
+    dist.init_process_group("gloo", f"file://{folder}/store", rank=rank, world_size=RANKS)
     found = read(f"{folder}/input.txt")
-    plan, losses = found.plan, []
-    model = sharded(plan, found.weights)
+    plan, losses, model = found.plan, [], sharded(found.plan, found.weights)
     optimizer = torch.optim.Adam(model.parameters(), lr=plan["learning_rate"])
     for step, batch in enumerate(found.epochs[0], 1):
-        optimizer.param_groups[0]["lr"] = plan["learning_rate"] * min(step / plan["warm_up"], math.sqrt(plan["warm_up"] / step))
+        rising, falling = step / plan["warm_up"], math.sqrt(plan["warm_up"] / step)
+        optimizer.param_groups[0]["lr"] = plan["learning_rate"] * min(rising, falling)
         mine = [found.pairs[i] for i in batch[rank::RANKS]]
-        scores = model(rows([source + [END] for source, _ in mine]), rows([[BEGIN] + target for _, target in mine]))
+        scores = model(rows([source + [END] for source, _ in mine]),
+                       rows([[BEGIN] + target for _, target in mine]))
         wanted = rows([target + [END] for _, target in mine])
-        # fully_shard takes the mean over the ranks, and the loss is one over the tokens of all of them.
+        # fully_shard takes the mean over the ranks, and the loss is one over all ranks' tokens.
         tokens = sum(len(found.pairs[i][1]) + 1 for i in batch)
-        loss = nn.functional.cross_entropy(scores.flatten(0, 1), wanted.flatten(), ignore_index=PAD, reduction="sum",
-                                           label_smoothing=plan["smoothing"]) / (tokens / RANKS)
+        loss = nn.functional.cross_entropy(
+            scores.flatten(0, 1), wanted.flatten(), ignore_index=PAD, reduction="sum",
+            label_smoothing=plan["smoothing"]) / (tokens / RANKS)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), plan["clip"])
@@ -66,22 +67,21 @@ def train(rank, folder):
     dist.destroy_process_group()
 
 
-def numbers(path):
-    return [float(line) for line in pathlib.Path(path).read_text().split()]
-
-
 def main(program):
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "REFERENCE_INPUT": f"{folder}/input.txt", "SHARDED_LOSSES": f"{folder}/ours"}
+        environment = {**os.environ, "REFERENCE_INPUT": f"{folder}/input.txt",
+                       "SHARDED_LOSSES": f"{folder}/ours"}
         subprocess.run([program, "[.fully_shard]"], env=environment, check=True)
         torch.multiprocessing.spawn(train, (folder,), nprocs=RANKS)
-        ours, theirs = numbers(f"{folder}/ours"), numbers(f"{folder}/theirs")
+        ours, theirs = ([float(line) for line in pathlib.Path(folder, name).read_text().split()]
+                        for name in ("ours", "theirs"))
     assert len(ours) == len(theirs) == STEPS, (len(ours), len(theirs))
     assert theirs[-1] < 0.8 * theirs[0], f"nothing was learned: {theirs}"
     for step, (our, their) in enumerate(zip(ours, theirs), 1):
-        assert abs(our - their) < WITHIN, f"step {step}: stage 3 has the loss {our}, fully_shard of PyTorch {torch.__version__} {their}"
-    largest = max(abs(our - their) for our, their in zip(ours, theirs))
-    print(f"PyTorch {torch.__version__}, fully_shard on {RANKS} ranks: in {STEPS} steps no loss differs by more than {largest:.1e}")
+        assert abs(our - their) < WITHIN, (f"step {step}: stage 3 has the loss {our}, fully_shard "
+                                           f"of PyTorch {torch.__version__} {their}")
+    print(f"PyTorch {torch.__version__}, fully_shard on {RANKS} ranks: in {STEPS} steps no loss "
+          f"differs by more than {max(abs(a - b) for a, b in zip(ours, theirs)):.1e}")
 
 
 if __name__ == "__main__":
