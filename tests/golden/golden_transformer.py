@@ -88,29 +88,31 @@ def layer_norm(folder, uniform, write):
 
 def attention(folder, uniform, write):
     """Self-attention under each mask, and attention to a memory of another length."""
-    for name, is_causal, lengths in (("padding", False, LENGTHS), ("causal", True, [LENGTH] * SENTENCES)):
+    for name, mask, lengths in (("padding", None, LENGTHS),
+                                ("causal", causal_mask(), [LENGTH] * SENTENCES)):
         layer = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
         set_by_formula(book_names(layer), uniform)
         weights = []
 
-        def forward(input):
+        def forward(input, layer=layer, mask=mask, lengths=lengths, weights=weights):
             output, weight = layer(input, input, input, key_padding_mask=padding_of(lengths),
-                                   attn_mask=causal_mask() if is_causal else None,
-                                   average_attn_weights=False)
+                                   attn_mask=mask, average_attn_weights=False)
             weights.append(weight)
             return output
 
         tensors = run(layer, {"input": uniform(1, SENTENCES, LENGTH, WIDTH)}, forward, uniform)
         write(folder / f"attention_{name}.txt",
-              f"MultiheadAttention({WIDTH}, {HEADS}), {SENTENCES} sentences of {LENGTH} tokens; keys "
-              f"that are not padding: {lengths}; causal: {is_causal}\n"
+              f"MultiheadAttention({WIDTH}, {HEADS}), {SENTENCES} sentences of {LENGTH} tokens; "
+              f"keys that are not padding: {lengths}; causal: {mask is not None}\n"
               "weights: [sentences * heads * queries, keys]",
               {**tensors, "weights": rows(weights[0])})
     layer = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
     set_by_formula(book_names(layer), uniform)
-    inputs = {"input": uniform(1, SENTENCES, 3, WIDTH), "memory": uniform(2, SENTENCES, LENGTH, WIDTH)}
+    inputs = {"input": uniform(1, SENTENCES, 3, WIDTH),
+              "memory": uniform(2, SENTENCES, LENGTH, WIDTH)}
     write(folder / "attention_memory.txt",
-          f"MultiheadAttention({WIDTH}, {HEADS}): 3 queries, {LENGTH} keys, of which not padding: {LENGTHS}",
+          f"MultiheadAttention({WIDTH}, {HEADS}): 3 queries, {LENGTH} keys, of which not padding: "
+          f"{LENGTHS}",
           run(layer, inputs, lambda input, memory: layer(
               input, memory, memory, key_padding_mask=padding_of(LENGTHS))[0], uniform))
 
@@ -120,20 +122,22 @@ def layers_of_encoder_and_decoder(folder, uniform, write):
         settings = dict(d_model=WIDTH, nhead=HEADS, dim_feedforward=HIDDEN, dropout=0.0,
                         batch_first=True, norm_first=norm_first)
         kind = "pre" if norm_first else "post"
-        encoder = torch.nn.TransformerEncoderLayer(**settings)
-        set_by_formula(book_names(encoder), uniform)
+        layer = torch.nn.TransformerEncoderLayer(**settings)
+        set_by_formula(book_names(layer), uniform)
         write(folder / f"encoder_layer_{kind}.txt",
-              f"TransformerEncoderLayer, norm_first={norm_first}; keys that are not padding: {LENGTHS}",
-              run(encoder, {"input": uniform(1, SENTENCES, LENGTH, WIDTH)},
-                  lambda input: encoder(input, src_key_padding_mask=padding_of(LENGTHS)), uniform))
-        decoder = torch.nn.TransformerDecoderLayer(**settings)
-        set_by_formula(book_names(decoder), uniform)
+              f"TransformerEncoderLayer, norm_first={norm_first}; keys that are not padding: "
+              f"{LENGTHS}",
+              run(layer, {"input": uniform(1, SENTENCES, LENGTH, WIDTH)},
+                  lambda input, layer=layer: layer(
+                      input, src_key_padding_mask=padding_of(LENGTHS)), uniform))
+        layer = torch.nn.TransformerDecoderLayer(**settings)
+        set_by_formula(book_names(layer), uniform)
         inputs = {"input": uniform(1, SENTENCES, LENGTH, WIDTH),
                   "memory": uniform(2, SENTENCES, LENGTH, WIDTH)}
         write(folder / f"decoder_layer_{kind}.txt",
-              f"TransformerDecoderLayer, norm_first={norm_first}, causal; keys of the memory that are "
-              f"not padding: {LENGTHS}",
-              run(decoder, inputs, lambda input, memory: decoder(
+              f"TransformerDecoderLayer, norm_first={norm_first}, causal; keys of the memory that "
+              f"are not padding: {LENGTHS}",
+              run(layer, inputs, lambda input, memory, layer=layer: layer(
                   input, memory, tgt_mask=causal_mask(),
                   memory_key_padding_mask=padding_of(LENGTHS)), uniform))
 
@@ -155,8 +159,8 @@ def token_losses(folder, uniform, write):
             tensors[name] = loss
             tensors[name + "_gradient"] = logits.grad
     write(folder / "token_loss.txt",
-          f"CrossEntropyLoss(ignore_index={PADDING}); NAME_S: that reduction with label_smoothing S / 100",
-          tensors)
+          f"CrossEntropyLoss(ignore_index={PADDING}); NAME_S: that reduction with label_smoothing "
+          "S / 100", tensors)
 
 
 # ---- The whole model
@@ -168,12 +172,14 @@ class Model(torch.nn.Module):
     def __init__(self, norm_first, tied, layers=2):
         super().__init__()
         names = ["embedding"] if tied else ["source_embedding", "target_embedding", "output"]
-        self.tables = torch.nn.ModuleDict({name: torch.nn.Embedding(VOCABULARY, WIDTH) for name in names})
+        self.tables = torch.nn.ModuleDict({
+            name: torch.nn.Embedding(VOCABULARY, WIDTH) for name in names})
         self.transformer = torch.nn.Transformer(
             WIDTH, HEADS, layers, layers, HIDDEN, 0.0, batch_first=True, norm_first=norm_first)
         position = torch.arange(LENGTH, dtype=torch.float64)[:, None]
         angle = position * 10000.0 ** (-torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)
-        self.positions = torch.stack([angle.sin(), angle.cos()], dim=2).reshape(LENGTH, WIDTH).float()
+        angle = torch.stack([angle.sin(), angle.cos()], dim=2)
+        self.positions = angle.reshape(LENGTH, WIDTH).float()
 
     def forward(self, source, target):
         tables = list(self.tables.values())
@@ -194,17 +200,20 @@ def whole_models(folder, uniform, write):
     wanted = torch.tensor([[6, 8, 2, 0, 0], [4, 4, 5, 7, 2], [3, 7, 2, 0, 0]])
     for norm_first, tied in ((True, True), (False, False)):
         model = Model(norm_first, tied)
-        set_by_formula([pair for part, prefix in model.parts() for pair in book_names(part, prefix)], uniform)
+        set_by_formula([pair for part, prefix in model.parts()
+                        for pair in book_names(part, prefix)], uniform)
         logits = model(source, target)
-        loss = torch.nn.CrossEntropyLoss(ignore_index=PADDING, label_smoothing=0.1)(rows(logits), wanted.reshape(-1))
+        loss = torch.nn.functional.cross_entropy(
+            rows(logits), wanted.reshape(-1), ignore_index=PADDING, label_smoothing=0.1)
         loss.backward()
         tensors = {"source": source, "target": target, "wanted": wanted, "loss": loss,
                    "logits": rows(logits)[wanted.reshape(-1) != PADDING]}
         for part, prefix in model.parts():
             tensors.update(gradients(part, prefix))
         write(folder / f"transformer_{'pre_tied' if norm_first else 'post'}.txt",
-              f"nn.Transformer with 2 + 2 layers, norm_first={norm_first}, one table for source, target and\n"
-              f"output: {tied}; CrossEntropyLoss(ignore_index={PADDING}, label_smoothing=0.1)\n"
+              f"nn.Transformer with 2 + 2 layers, norm_first={norm_first}, one table for source, "
+              f"target and\noutput: {tied}; CrossEntropyLoss(ignore_index={PADDING}, "
+              "label_smoothing=0.1)\n"
               "logits: of the target's tokens that are not padding",
               tensors)
 

@@ -16,8 +16,8 @@ A file is text that people can diff:
     # Linear(37, 21), batch 9          comments say what the case is
     lr = 0.1                           one number
     weight 21 37                       a tensor's name and dimensions, then its values in C order,
-    0.0625 -1.5 ...                    the last dimension in one line, of four dimensions the last two
-                                       (a picture); %.9g holds all of a float32
+    0.0625 -1.5 ...                    the last dimension in one line, of four dimensions the last
+                                       two (a picture); %.9g holds all of a float32
 
 PyTorch computes in float32 on one thread. No number comes from PyTorch's random generator: all data
 are a formula's (tests/support/golden.hpp has the same one), so every version starts from the same.
@@ -41,6 +41,7 @@ that is, half its class's picture and half noise; step s (from 0) trains on samp
 in float32, except that the product rounds once.
 """
 import argparse
+import functools
 import math
 import os
 import pathlib
@@ -278,12 +279,12 @@ def optimizers(folder):
     for name, momentum, decay in (("sgd", 0.0, 0.0), ("sgd_momentum", 0.9, 0.0),
                                   ("sgd_momentum_decay", 0.9, 5e-4)):
         settings = dict(lr=0.1, momentum=momentum, weight_decay=decay)
-        optimizer_case(folder / f"{name}.txt", lambda p: torch.optim.SGD(p, **settings),
+        optimizer_case(folder / f"{name}.txt", functools.partial(torch.optim.SGD, **settings),
                        "SGD without dampening, not Nesterov's", **settings)
     for name, decay in ("adam", 0.0), ("adam_decay", 5e-4):
         settings = dict(lr=1e-3, eps=1e-8, weight_decay=decay)
         optimizer_case(folder / f"{name}.txt",
-                       lambda p: torch.optim.Adam(p, betas=(0.9, 0.999), **settings),
+                       functools.partial(torch.optim.Adam, betas=(0.9, 0.999), **settings),
                        "Adam; weight_decay times the parameter is added to the gradient",
                        beta1=0.9, beta2=0.999, **settings)
 
@@ -312,8 +313,8 @@ def clipping(folder):
     gradients[1] *= 30.0
     clipping_case(folder / "clip_grad_norm.txt", gradients, [0.25, 1.0, 1000.0],
                   "norms below and above max_norm")
-    clipping_case(folder / "clip_grad_norm_small.txt", [g * 2.0**-25 for g in gradients], [1e-6, 1e-3],
-                  "a norm about as small as the 1e-6 that is added to it")
+    clipping_case(folder / "clip_grad_norm_small.txt", [g * 2.0**-25 for g in gradients],
+                  [1e-6, 1e-3], "a norm about as small as the 1e-6 that is added to it")
 
 
 def scaler_case(path, overflows, description, **settings):
@@ -333,8 +334,8 @@ def scaler_case(path, overflows, description, **settings):
         scaler.update()
         scales.append(scaler.get_scale())
         values.append(parameter.detach().clone())
-    write(path, description + "\noverflows: 1 where the step's gradient holds an infinity, 2 a NaN\n"
-          "scales, after: the scale and the parameter after each step",
+    write(path, f"{description}\noverflows: 1 where the step's gradient holds an infinity, 2 a NaN"
+          "\nscales, after: the scale and the parameter after each step",
           {**tensors, "scales": scales, "after": torch.stack(values)})
 
 
@@ -609,8 +610,8 @@ def ddp_buckets(folder):
                  "DDP: eight layers of 512", cap_mb)
     for name, cap_mb in ("", None), ("_cap1", 1):
         ddp_case(folder / f"ddp_unused{name}.txt", make_mlp_with_unused(), vector,
-                 "DDP with find_unused_parameters: 784-1024-1024-10, and 3010 numbers that nothing\n"
-                 "uses, listed first", cap_mb, find_unused=True)
+                 "DDP with find_unused_parameters: 784-1024-1024-10, and 3010 numbers that "
+                 "nothing\nuses, listed first", cap_mb, find_unused=True)
     torch.distributed.destroy_process_group()
 
 
@@ -629,17 +630,19 @@ def samplers(folder):
         sampler = torch.utils.data.distributed.DistributedSampler(
             range(samples), ranks, rank, shuffle, seed, drop_last)
         sampler.set_epoch(epoch)
-        indices = list(sampler) if samples >= ranks or not drop_last else []  # PyTorch asserts there
-        settings.append([samples, ranks, rank, seed // 65536, seed % 65536, epoch, drop_last, shuffle, len(indices)])
+        indices = list(sampler) if samples >= ranks or not drop_last else []  # PyTorch would assert
+        settings.append([samples, ranks, rank, seed // 65536, seed % 65536, epoch, drop_last,
+                         shuffle, len(indices)])
         if case >= 180:
-            large.append([case, *indices[:8], sum((i + 1) * index for i, index in enumerate(indices)) % 65521])
+            total = sum(place * index for place, index in enumerate(indices, 1))
+            large.append([case, *indices[:8], total % 65521])
         else:
             all_indices += indices
     write(folder / "samplers.txt",
-          "torch.utils.data.distributed.DistributedSampler\n"
-          "settings: samples, ranks, rank, seed / 65536, seed % 65536, epoch, drop_last, shuffle, indices\n"
-          "indices: those of the small ones, one after the other; large: the case, its first 8 indices, and the\n"
-          "sum of (i + 1) * indices[i], % 65521",
+          "torch.utils.data.distributed.DistributedSampler\nsettings: samples, ranks, rank, "
+          "seed / 65536, seed % 65536, epoch, drop_last, shuffle, indices\n"
+          "indices: those of the small ones, one after the other; large: the case, its first 8 "
+          "indices, and the\nsum of (i + 1) * indices[i], % 65521",
           {"settings": settings, "large": large, "indices": all_indices})
 
 
@@ -659,8 +662,8 @@ def make(folder):
 def differences(fresh, kept):
     """Equal means to 1e-4 of a tensor's largest value: another processor may sum in another order.
 
-    A gradient that is 0 but for rounding (that of a bias before BatchNorm) is held to 1e-6. Sums that
-    are rounded to 16 bits may round to the neighbour.
+    A gradient that is 0 but for rounding (that of a bias before BatchNorm) is held to 1e-6. Sums
+    that are rounded to 16 bits may round to the neighbour.
     """
     tolerance = {"linear_bfloat16": 2**-7, "linear_float16": 2**-10}.get(fresh.stem, 1e-4)
     fresh, kept = read(fresh), read(kept)
@@ -722,8 +725,8 @@ def main():
     checking = parser.parse_args().check
     if torch is None:
         print(("SKIPPED: golden files not made anew: " if checking else "") +
-              f"PyTorch is missing for {sys.executable} (`pip install torch`; Debian's python3-torch serves /usr/bin/python3)",
-              file=sys.stderr)
+              f"PyTorch is missing for {sys.executable} (`pip install torch`; Debian's "
+              "python3-torch serves /usr/bin/python3)", file=sys.stderr)
         sys.exit(SKIPPED if checking else 1)
     if checking:
         check()

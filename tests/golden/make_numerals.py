@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Makes tests/golden/words/numerals.txt: numbers in words, by Python's num2words.
 
-    python3 tests/golden/make_numerals.py     takes an interpreter that has num2words (pip install num2words)
+    python3 tests/golden/make_numerals.py     takes a Python with num2words (pip install num2words)
 
-The first line has the CRC-32 of all numbers from 0 to 999,999, as lines "21<tab>twenty-one<tab>ventuno"; the
-others are a sample of these lines, which shows where a difference is.
+The first line has the CRC-32 of all numbers from 0 to 999,999, as lines
+"21<tab>twenty-one<tab>ventuno"; the others are a sample of them, which shows where a difference is.
 
-English is num2words' without "and" and commas. Italian is num2words' without two faults of version 0.5.14, which is
-in disagreement with itself there: it spells 18 diciotto but 118 centodicotto, and 23 ventitré but 123 centoventitre.
-The script counts what it mends.
+English is num2words' without "and" and commas. Italian is num2words' without two faults of version
+0.5.14: it spells 18 diciotto but 118 centodicotto, and 23 ventitré but 123 centoventitre. The
+script counts what it mends.
 """
 import pathlib
 import zlib
@@ -39,9 +39,9 @@ def main():
     every = range(1_000_000)
     sample = {*range(21), 21, 23, 28, 30, 33, 38, 40, 48, 50, 60, 70, 80, 88, 90, 99}
     sample |= {100, 101, 103, 108, 118, 123, 180, 188, 200, 888, 999}
-    sample |= {1000, 1001, 1100, 2000, 3008, 10_000, 21_021, 80_003, 100_000, 108_108, 180_180, 808_323, 999_999}
-    crc = 0
-    lines = []
+    sample |= {1000, 1001, 1100, 2000, 3008, 10_000, 21_021, 80_003, 100_000, 108_108, 180_180,
+               808_323, 999_999}
+    crc, lines = 0, []
     for number in every:
         line = f"{number}\t{english(number)}\t{italian(number)}\n"
         crc = zlib.crc32(line.encode(), crc)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Makes tests/golden/words/scores.txt: BLEU and chrF by sacrebleu, edit distances by rapidfuzz.
 
-    python3 tests/golden/make_scores.py     takes an interpreter that has both (pip install sacrebleu rapidfuzz)
+    python3 tests/golden/make_scores.py     takes both (pip install sacrebleu rapidfuzz)
 
 A case is a set of translations with their references, and has the line
 
     case NAME PAIRS BLEU CHRF CHARACTER_ERRORS WORD_ERRORS
 
-and then its pairs, as lines "translation<tab>reference". The sentences below are references; translations are made of
-them by seeded damage.
+and then its pairs, as lines "translation<tab>reference". The sentences below are references;
+translations are made of them by seeded damage.
 """
 import pathlib
 import random
@@ -43,9 +43,9 @@ Il gatto era seduto sull'immagine del tappeto.
 Calcola il prezzo di 5,5 kg a 4,50 €/kg, o il 10% in meno!
 Perché l'università di città così è più giù: dell'età, dell'attività
 """.splitlines()
-ODD = ["", " ", "...", "a", "1-2-3", "x.,y", ",.5.,5", "&quot;a&quot; &amp;lt; &lt;b&gt;", "<skipped>a<skipped>",
-       "a\u00a0b\u3000c", "日本語 の 文。", "𝄞 𝄢𝄫", "e\u0301 é", "5-a a-5", "'tis 'l'", "a.b 1.b a.1 1.1", "--", "a,,b", "[a]`b`{c}~",
-       "caffè  latte ", "x\u2028y"]
+ODD = ["", " ", "...", "a", "1-2-3", "x.,y", ",.5.,5", "&quot;a&quot; &amp;lt; &lt;b&gt;",
+       "<skipped>a<skipped>", "a\u00a0b\u3000c", "日本語 の 文。", "𝄞 𝄢𝄫", "e\u0301 é", "5-a a-5",
+       "'tis 'l'", "a.b 1.b a.1 1.1", "--", "a,,b", "[a]`b`{c}~", "caffè  latte ", "x\u2028y"]
 
 
 def damaged(sentence, rng):
@@ -79,7 +79,7 @@ def case(name, pairs):
 
 def main():
     rng = random.Random(18)
-    lines = [f"sacrebleu {metadata.version('sacrebleu')}, rapidfuzz {metadata.version('rapidfuzz')}"]
+    lines = [", ".join(f"{name} {metadata.version(name)}" for name in ("sacrebleu", "rapidfuzz"))]
     for name, sentences in ("english", ENGLISH), ("italian", ITALIAN), ("odd", ODD):
         lines += case(f"{name}_right", [(s, s) for s in sentences])
         for k in range(3):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What does this PyTorch do? Two processes with Gloo do what each question says; rank 0 prints the answers as JSON.
+"""What does this PyTorch do? Two processes with Gloo do what each question says; 0 prints JSON.
 
     PYTHON tests/golden/pytorch_questions.py
 
-tests/golden/pytorch_versions.py has the questions' texts, and makes a page of the answers. An answer
-is short, and the same in every run: no times, no addresses. All weights and samples are counted, not
-drawn. Each question has a process group of its own, so none inherits what another has left; what the
-ranks tell each other about the answer goes past the group, which may have failed.
+pytorch_versions.py has the questions' texts, and makes a page of the answers. An answer is short,
+and the same in every run: no times, no addresses. All weights and samples are counted, not drawn.
+Each question has a process group of its own, so none inherits what another has left; what the ranks
+tell each other about the answer goes past the group, which may have failed.
 """
 import contextlib
 import datetime
@@ -28,15 +28,16 @@ try:
 except ModuleNotFoundError:
     sys.exit(f"PyTorch is missing for {sys.executable}.")
 import torch.distributed as dist
-import torch.utils.data.distributed
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
+from torch.utils.data.distributed import DistributedSampler
 
 RANKS = 2
 TIME_LIMIT = datetime.timedelta(seconds=60)
 TIME_LIMIT_OF_A_HANG = datetime.timedelta(seconds=6)
 
-# ---- What the questions share ------------------------------------------------------------------
+# ---- What the questions share --------------------------------------------------------------------
 
 
 class TwoHeads(nn.Module):
@@ -79,7 +80,8 @@ def samples(rank, rows=3, columns=4):
 
 
 def mlp():
-    return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+    return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
+                         nn.Linear(1024, 10))
 
 
 class Meeting:
@@ -148,14 +150,15 @@ def buckets_by_iteration(model, input, iterations=2, **arguments):
 
 
 def listed(buckets):
-    return "; then ".join(" and ".join(f"{size:,}" for size in sizes) for sizes in buckets) + " bytes"
+    return "; then ".join(" and ".join(f"{n:,}" for n in sizes) for sizes in buckets) + " bytes"
 
 
 def names_of(function):
-    return [name for name in inspect.signature(function).parameters if name not in ("self", "_ranks")]
+    names = inspect.signature(function).parameters
+    return [name for name in names if name not in ("self", "_ranks")]
 
 
-# ---- The loss and the graph --------------------------------------------------------------------
+# ---- The loss and the graph ----------------------------------------------------------------------
 
 
 def nothing_unused_with_the_flag(rank):
@@ -192,13 +195,15 @@ def loss_leaves_out_an_output(rank):
 
 def loss_leaves_out_an_output_on_one_rank(rank):
     ddp = DistributedDataParallel(TwoHeads(), find_unused_parameters=True)
-    error = error_of(lambda: backward(ddp, rank, lambda outputs: outputs[0] + (outputs[1] if rank == 0 else 0)))
+    error = error_of(lambda: backward(
+        ddp, rank, lambda outputs: outputs[0] + (outputs[1] if rank == 0 else 0)))
     if error:
         return error
     alone = TwoHeads()
     backward(alone, 0, lambda outputs: outputs[0] + outputs[1])
     is_half = torch.allclose(ddp.module.b.weight.grad, alone.b.weight.grad / RANKS)
-    return f"no error; {told_equal(ddp)}, half of rank 0's on both" if all(everywhere(is_half)) else "other gradients"
+    return (f"no error; {told_equal(ddp)}, half of rank 0's on both" if all(everywhere(is_half))
+            else "other gradients")
 
 
 def old_gradient_after(rank, heads):
@@ -240,7 +245,8 @@ def unused_parameter_with_debug_info(rank):
         return "no error"
     except RuntimeError as error:
         found = re.search(r"Parameters which did not receive grad[^:]*: ([^\n]*)", str(error))
-        return f"the error of the second step names `{found[1]}`" if found else "the error has no names"
+        return (f"the error of the second step names `{found[1]}`" if found
+                else "the error has no names")
     finally:
         dist.set_debug_level(before)
 
@@ -250,14 +256,16 @@ def static_graph_that_changes(rank):
     backward(ddp, rank)
     ddp.zero_grad()
     ddp.module.heads = "b"
-    return error_of(lambda: [backward(ddp, rank) for _ in range(2)]) or f"no error; {told_equal(ddp)}"
+    error = error_of(lambda: [backward(ddp, rank) for _ in range(2)])
+    return error or f"no error; {told_equal(ddp)}"
 
 
 def static_graph_with_another_loss(rank):
     ddp = DistributedDataParallel(TwoHeads(), static_graph=True)
     backward(ddp, rank, lambda outputs: outputs[0])
     ddp.zero_grad()
-    return error_of(lambda: backward(ddp, rank, lambda outputs: outputs[1])) or f"no error; {told_equal(ddp)}"
+    error = error_of(lambda: backward(ddp, rank, lambda outputs: outputs[1]))
+    return error or f"no error; {told_equal(ddp)}"
 
 
 def backward_in_evaluation(rank):
@@ -294,7 +302,8 @@ def cross_entropy_of_uneven_tokens(rank):
     outputs = alone(torch.cat([samples(0), samples(1)]))
     nn.CrossEntropyLoss(ignore_index=padding)(outputs, torch.cat([labels[0], labels[1]])).backward()
     is_mean = torch.allclose(ddp.module.weight.grad, alone.weight.grad)
-    return "the mean over all tokens" if is_mean else f"no error; {told_equal(ddp)}, not those of the mean over all tokens"
+    return ("the mean over all tokens" if is_mean
+            else f"no error; {told_equal(ddp)}, not those of the mean over all tokens")
 
 
 def no_sync_around_backward_only(rank):
@@ -316,7 +325,7 @@ def not_a_number_on_one_rank(rank):
     return "NaN on all ranks" if all(found) else "NaN on one rank"
 
 
-# ---- The model ---------------------------------------------------------------------------------
+# ---- The model -----------------------------------------------------------------------------------
 
 
 class Pair(nn.Module):
@@ -332,8 +341,8 @@ class Pair(nn.Module):
 
 
 def another_order_of_parameters(rank):
-    made = []
-    error = error_of(lambda: made.append(DistributedDataParallel(Pair(("w1", "w2") if rank == 0 else ("w2", "w1")))))
+    made, names = [], ("w1", "w2") if rank == 0 else ("w2", "w1")
+    error = error_of(lambda: made.append(DistributedDataParallel(Pair(names))))
     if any(everywhere(error)):
         return error
     w1 = everywhere(made[0].module.w1[0, 0].item())
@@ -372,11 +381,12 @@ def buffers_in_forward(rank):
 def wrapped_names(rank):
     bare = TwoHeads()
     state = DistributedDataParallel(TwoHeads()).state_dict()
+    name = next(iter(state))
     error = error_of(lambda: bare.load_state_dict(state))
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     again = error_of(lambda: bare.load_state_dict(state))
     kind = error.split(":")[0] if error else "no error"
-    return f"`{next(iter(DistributedDataParallel(TwoHeads()).state_dict()))}`; {kind}; without the prefix: {again or 'loads'}"
+    return f"`{name}`; {kind}; without the prefix: {again or 'loads'}"
 
 
 def sync_batch_norm_on_a_cpu(rank):
@@ -384,7 +394,7 @@ def sync_batch_norm_on_a_cpu(rank):
     return error_of(lambda: DistributedDataParallel(model)(samples(rank))) or "runs"
 
 
-# ---- Buckets -----------------------------------------------------------------------------------
+# ---- Buckets -------------------------------------------------------------------------------------
 
 
 def buckets_by_default(rank):
@@ -419,11 +429,11 @@ def gradients_as_views(rank):
     return f"`.grad` is {told[0]} with True and {told[1]} with False; the default is {default}"
 
 
-# ---- Data and uneven inputs --------------------------------------------------------------------
+# ---- Data and uneven inputs ----------------------------------------------------------------------
 
 
 def epochs_without_set_epoch(rank):
-    sampler = torch.utils.data.distributed.DistributedSampler(range(24), RANKS, rank)
+    sampler = DistributedSampler(range(24), RANKS, rank)
     first, second = list(sampler), list(sampler)
     sampler.set_epoch(1)
     return f"{'the same order' if first == second else 'another order'}; with set_epoch(1): " + (
@@ -431,33 +441,38 @@ def epochs_without_set_epoch(rank):
 
 
 def loader_with_sampler_and_shuffle(rank):
-    sampler = torch.utils.data.distributed.DistributedSampler(range(24), RANKS, rank)
-    return error_of(lambda: torch.utils.data.DataLoader(range(24), sampler=sampler, shuffle=True)) or "no error"
+    sampler = DistributedSampler(range(24), RANKS, rank)
+    return error_of(lambda: DataLoader(range(24), sampler=sampler, shuffle=True)) or "no error"
 
 
 def samplers_of_one_process(rank):
-    from torch.utils.data import RandomSampler, SequentialSampler
-
     def alone(samples, **options):
-        sampler = torch.utils.data.distributed.DistributedSampler(range(samples), 1, 0, **options)
+        sampler = DistributedSampler(range(samples), 1, 0, **options)
         sampler.set_epoch(3)
         return list(sampler)
 
+    def shuffled(samples, seed):
+        generator = torch.Generator().manual_seed(seed + 3)
+        return list(RandomSampler(range(samples), generator=generator))
+
     cases = [(samples, seed) for samples in (1, 7, 100) for seed in (0, 5)]
-    shuffled = all(alone(samples, seed=seed) == list(RandomSampler(range(samples), generator=torch.Generator().manual_seed(seed + 3)))
-                   for samples, seed in cases)
-    in_order = all(alone(samples, shuffle=False) == list(SequentialSampler(range(samples))) for samples, _ in cases)
-    return (f"`RandomSampler` with a generator of `seed + epoch`: {'equal' if shuffled else 'other orders'}; "
+    is_shuffled = all(alone(samples, seed=seed) == shuffled(samples, seed)
+                      for samples, seed in cases)
+    in_order = all(alone(samples, shuffle=False) == list(SequentialSampler(range(samples)))
+                   for samples, _ in cases)
+    return ("`RandomSampler` with a generator of `seed + epoch`: "
+            f"{'equal' if is_shuffled else 'other orders'}; "
             f"`SequentialSampler` with `shuffle=False`: {'equal' if in_order else 'other orders'}")
 
 
 def next_of_a_new_iterator(rank):
-    sampler = torch.utils.data.distributed.DistributedSampler(range(24), RANKS, rank)
-    loader = torch.utils.data.DataLoader(range(24), batch_size=4, sampler=sampler)
+    sampler = DistributedSampler(range(24), RANKS, rank)
+    loader = DataLoader(range(24), batch_size=4, sampler=sampler)
     new = [next(iter(loader)).tolist() for _ in range(4)]
     iterator = iter(loader)
     error = error_of(lambda: [next(iterator) for _ in range(4)])
-    return f"{'the same batch' if all(each == new[0] for each in new) else 'other batches'} four times; " + (
+    same = all(each == new[0] for each in new)
+    return f"{'the same batch' if same else 'other batches'} four times; " + (
         f"one iterator ends with {error.split(':')[0]}" if error else "one iterator goes on")
 
 
@@ -469,10 +484,11 @@ def uneven_inputs_with_join(rank):
             for step in range(2 + rank):
                 ddp(samples(rank + 2 * step)).sum().backward()
 
-    return error_of(train) or f"no error; {'equal' if are_equal(list(ddp.parameters())) else 'different'} parameters"
+    return error_of(train) or "no error; " + (
+        "equal" if are_equal(list(ddp.parameters())) else "different") + " parameters"
 
 
-# ---- Signatures and defaults -------------------------------------------------------------------
+# ---- Signatures and defaults ---------------------------------------------------------------------
 
 
 def seconds(limit):
@@ -496,7 +512,8 @@ def init_process_group_arguments(rank):
 def port_that_is_in_use(rank):
     first = dist.TCPStore("127.0.0.1", 0, 1, True, TIME_LIMIT, wait_for_workers=False)
     with tempfile.TemporaryFile() as file, stderr_into(file):
-        error = error_of(lambda: dist.TCPStore("127.0.0.1", first.port, 1, True, TIME_LIMIT, wait_for_workers=False))
+        error = error_of(lambda: dist.TCPStore("127.0.0.1", first.port, 1, True, TIME_LIMIT,
+                                               wait_for_workers=False))
     return f"an error: {error}"
 
 
@@ -518,11 +535,13 @@ def power_sgd_start(rank):
     parameters = inspect.signature(powerSGD_hook.PowerSGDState).parameters
 
     def at_1(**options):
-        refused = error_of(lambda: powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=1, **options))
+        refused = error_of(lambda: powerSGD_hook.PowerSGDState(
+            None, start_powerSGD_iter=1, **options))
         return "refused" if refused else "accepted"
 
-    return (f"iteration {parameters['start_powerSGD_iter'].default}; 1 is {at_1()}, "
-            f"and {at_1(use_error_feedback=False, warm_start=False)} without error feedback and warm start")
+    return (f"iteration {parameters['start_powerSGD_iter'].default}; 1 is {at_1()}, and "
+            f"{at_1(use_error_feedback=False, warm_start=False)} without error feedback and warm "
+            "start")
 
 
 def worker_of(module, ranks, *options):
@@ -530,10 +549,11 @@ def worker_of(module, ranks, *options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "worker.py")
         with open(path, "w") as worker:
-            worker.write("import json, os, sys\n"
-                         f"if os.environ['RANK'] == '0': json.dump([dict(os.environ), sys.argv[1:]], open({path + '.json'!r}, 'w'))\n")
+            worker.write("import json, os, sys\nif os.environ['RANK'] == '0': json.dump("
+                         f"[dict(os.environ), sys.argv[1:]], open({path + '.json'!r}, 'w'))\n")
         before = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-        subprocess.run([sys.executable, "-m", module, "--nproc_per_node", str(ranks), "--master_port", "0", *options, path],
+        subprocess.run([sys.executable, "-m", module, "--nproc_per_node", str(ranks),
+                        "--master_port", "0", *options, path],
                        env=before, check=True, capture_output=True, timeout=60)
         with open(path + ".json") as file:
             variables, arguments = json.load(file)
@@ -544,7 +564,8 @@ def variables_of_torchrun(rank):
     if rank != 0:
         return None
     variables, _ = worker_of("torch.distributed.run", RANKS)
-    values = {name: f"={value}" for name, value in variables.items() if re.search("OMP_NUM|RUN_ID|ASYNC_ERROR", name)}
+    values = {name: f"={value}" for name, value in variables.items()
+              if re.search("OMP_NUM|RUN_ID|ASYNC_ERROR", name)}
     return ", ".join(f"`{name}{values.get(name, '')}`" for name in sorted(variables))
 
 
@@ -566,43 +587,49 @@ def said_of(work):
             work()
         except Exception:  # whatever a version throws
             return "refused"
-    return "deprecated" if any("deprecated" in str(warning.message) for warning in said) else "works"
+    words = [str(warning.message) for warning in said]
+    return "deprecated" if any("deprecated" in each for each in words) else "works"
 
 
 def call(main, *options):
-    """Calls the main function of a launcher. With --help it starts nothing, and neither does it with what it refuses."""
+    """Calls a launcher's main function. With --help it starts nothing, nor with what it refuses."""
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        nowhere = io.StringIO()
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             main(list(options))
     except SystemExit as end:
         if end.code:
-            raise ValueError(end.code)
+            raise ValueError(end.code) from None
 
 
 def old_ways(rank):
     import torch.distributed.launch
     import torch.distributed.run
     model = nn.Linear(2, 2)
-    said = {
-        "python -m torch.distributed.launch": said_of(lambda: call(torch.distributed.launch.main, "--help")),
-        "torchrun --use_env": said_of(lambda: call(torch.distributed.run.main, "--use_env", "worker.py")),
-        'backend="tcp"': said_of(lambda: dist.new_group([0, 1], backend="tcp")),
-        "DataParallel": said_of(lambda: nn.DataParallel(model)),
-        "dist.reduce_op": said_of(lambda: dist.reduce_op.SUM),
-        "all_reduce_multigpu": said_of(lambda: dist.all_reduce_multigpu),
-        "check_reduction=True": said_of(lambda: DistributedDataParallel(model, check_reduction=True)),
-        "broadcast_buffers=False": said_of(lambda: DistributedDataParallel(model, broadcast_buffers=False)),
-        "torch.cuda.amp.autocast()": said_of(lambda: torch.cuda.amp.autocast()),
-        "torch.cuda.amp.GradScaler()": said_of(lambda: torch.cuda.amp.GradScaler()),
+    ways = {
+        "python -m torch.distributed.launch":
+            lambda: call(torch.distributed.launch.main, "--help"),
+        "torchrun --use_env": lambda: call(torch.distributed.run.main, "--use_env", "worker.py"),
+        'backend="tcp"': lambda: dist.new_group([0, 1], backend="tcp"),
+        "DataParallel": lambda: nn.DataParallel(model),
+        "dist.reduce_op": lambda: dist.reduce_op.SUM,
+        "all_reduce_multigpu": lambda: dist.all_reduce_multigpu,
+        "check_reduction=True": lambda: DistributedDataParallel(model, check_reduction=True),
+        "broadcast_buffers=False": lambda: DistributedDataParallel(model, broadcast_buffers=False),
+        "torch.cuda.amp.autocast()": lambda: torch.cuda.amp.autocast(),
+        "torch.cuda.amp.GradScaler()": lambda: torch.cuda.amp.GradScaler(),
     }
-    return "; ".join(f"{kind}: " + ", ".join(f"`{name}`" for name, what in said.items() if what == kind)
-                     for kind in ("refused", "deprecated", "works"))
+    said = {name: said_of(way) for name, way in ways.items()}
+    return "; ".join(
+        f"{kind}: " + ", ".join(f"`{name}`" for name, what in said.items() if what == kind)
+        for kind in ("refused", "deprecated", "works"))
 
 
-# ---- Asking ------------------------------------------------------------------------------------
+# ---- Asking --------------------------------------------------------------------------------------
 
 QUESTIONS = [value for value in list(globals().values()) if inspect.isfunction(value)
-             and value.__module__ == __name__ and list(inspect.signature(value).parameters) == ["rank"]]
+             and value.__module__ == __name__
+             and list(inspect.signature(value).parameters) == ["rank"]]
 
 
 def answer_all(rank, folder):
@@ -613,8 +640,8 @@ def answer_all(rank, folder):
     for ask in QUESTIONS:
         name = ask.__name__
         store = dist.FileStore(os.path.join(folder, name), RANKS)
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=RANKS,
-                                timeout=TIME_LIMIT_OF_A_HANG if ask is another_shape_on_one_rank else TIME_LIMIT)
+        limit = TIME_LIMIT_OF_A_HANG if ask is another_shape_on_one_rank else TIME_LIMIT
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=limit)
         try:
             answers[name] = ask(rank)
         except Exception as error:
@@ -631,7 +658,8 @@ def main():
         answer_all(int(os.environ["RANK_OF_QUESTION"]), sys.argv[-1])
         return
     with tempfile.TemporaryDirectory() as folder:
-        other = subprocess.Popen([sys.executable, "-B", __file__, *sys.argv[1:], folder], env={**os.environ, "RANK_OF_QUESTION": "1"})
+        other = subprocess.Popen([sys.executable, "-B", __file__, *sys.argv[1:], folder],
+                                 env={**os.environ, "RANK_OF_QUESTION": "1"})
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 answers = answer_all(0, folder)

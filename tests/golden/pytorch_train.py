@@ -3,7 +3,7 @@
 
     python3 tests/golden/pytorch_train.py --model mlp
     python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
-    python3 tests/golden/pytorch_train.py --model deep --ranks 2 --wrapper fully_shard    with FSDP2, a unit for each layer
+    python3 tests/golden/pytorch_train.py --model deep --ranks 2 --wrapper fully_shard    with FSDP2
     python3 tests/golden/pytorch_train.py --device cuda            eager on one GPU, without TF32
 
     mlp   784-1024-1024-10 with ReLU
@@ -11,11 +11,12 @@
           Conv 64 3x3 padding 1, BatchNorm, ReLU, MaxPool 2, Linear 3136-10
     deep  eight linear layers, 512 wide, with ReLU between them
     transformer128, transformer256
-          nn.Transformer of that width, 2 + 2 layers, 4 heads, pre-norm, dropout 0.1, one embedding of
-          4,000 tokens for source, target and output; sentences of 10 to 14 tokens in rows of 14
+          nn.Transformer of that width, 2 + 2 layers, 4 heads, pre-norm, dropout 0.1, an embedding
+          of 4,000 tokens for source, target and output; sentences of 10 to 14 tokens in rows of 14
 
 Float32, cross entropy, SGD with lr 0.05 and momentum 0.9, one thread a rank, data in memory. (The
-transformers: label smoothing 0.1, padding ignored, Adam with lr 0.0001.) After a warm-up it prints PyTorch's version, then the median of five rounds of --steps steps as CSV:
+transformers: label smoothing 0.1, padding ignored, Adam with lr 0.0001.) After a warm-up it prints
+PyTorch's version, then the median of five rounds of --steps steps as CSV:
 
     # PyTorch 2.15.0, one thread a rank
     model,ranks,batch_per_rank,samples_per_s,step_ms
@@ -47,8 +48,6 @@ ROUNDS = 5
 BATCHES_IN_MEMORY = 16  # a rank walks round these
 RENDEZVOUS_LIMIT = datetime.timedelta(seconds=60)
 IDLE_LIMIT = datetime.timedelta(hours=1)  # how long the ranks may wait for the next round
-
-
 VOCABULARY, LENGTH, PADDING = 4000, 14, 0  # of the transformers' sentences
 DEEP_WIDTH = 512
 
@@ -60,12 +59,13 @@ class Transformer(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, width)
         self.dropout = nn.Dropout(0.1)
-        self.transformer = nn.Transformer(width, 4, 2, 2, 4 * width, 0.1, batch_first=True, norm_first=True)
+        self.transformer = nn.Transformer(width, 4, 2, 2, 4 * width, 0.1, batch_first=True,
+                                          norm_first=True)
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
         angle = torch.arange(LENGTH)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
-        # Constants, not buffers: DistributedDataParallel would broadcast buffers before every forward.
+        # Constants: DistributedDataParallel would broadcast buffers before every forward.
         self.positions = torch.stack([angle.sin(), angle.cos()], dim=2).reshape(LENGTH, width)
         self.causal = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
         self.scale = width ** 0.5
@@ -75,9 +75,11 @@ class Transformer(nn.Module):
 
     def forward(self, tokens):
         source, target = tokens[:, 0], tokens[:, 1]
+        padding = source == PADDING
         y = self.transformer(
-            self.embed(source), self.embed(target), tgt_mask=self.causal, src_key_padding_mask=source == PADDING,
-            tgt_key_padding_mask=target == PADDING, memory_key_padding_mask=source == PADDING)
+            self.embed(source), self.embed(target), tgt_mask=self.causal,
+            src_key_padding_mask=padding, memory_key_padding_mask=padding,
+            tgt_key_padding_mask=target == PADDING)
         return (y @ self.embedding.weight.T).flatten(0, 1)
 
 
@@ -93,12 +95,11 @@ def make_model(name):
     if name.startswith("transformer"):
         return Transformer(int(name.removeprefix("transformer")))
     if name == "deep":
-        return nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(DEEP_WIDTH, DEEP_WIDTH), nn.ReLU())))[:-1]
+        layers = [nn.Linear(DEEP_WIDTH, DEEP_WIDTH) if i % 2 == 0 else nn.ReLU() for i in range(15)]
+        return nn.Sequential(*layers)
     if name == "mlp":
-        return nn.Sequential(
-            nn.Linear(784, 1024), nn.ReLU(),
-            nn.Linear(1024, 1024), nn.ReLU(),
-            nn.Linear(1024, 10))
+        return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
+                             nn.Linear(1024, 10))
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2),
@@ -109,8 +110,8 @@ def wrapped(model, wrapper):
     if wrapper == "ddp":
         return nn.parallel.DistributedDataParallel(model)
     from torch.distributed.fsdp import fully_shard  # no PyTorch before 2.6 has it
-    layers = ((nn.TransformerEncoderLayer, nn.TransformerDecoderLayer) if isinstance(model, Transformer) else
-              (nn.Linear, nn.Conv2d))
+    layers = ((nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+              if isinstance(model, Transformer) else (nn.Linear, nn.Conv2d))
     for module in model.modules():
         if isinstance(module, layers):
             fully_shard(module)
@@ -130,16 +131,19 @@ class Training:
             self.batches = [make_sentences(options.batch) for _ in range(BATCHES_IN_MEMORY)]
             self.loss = nn.CrossEntropyLoss(ignore_index=PADDING, label_smoothing=0.1)
         else:
-            shape, classes = {"mlp": ((784,), 10), "cnn": ((1, 28, 28), 10), "deep": ((DEEP_WIDTH,), DEEP_WIDTH)}[options.model]
-            self.batches = [(torch.rand(options.batch, *shape), torch.randint(classes, (options.batch,)))
+            shape, classes = {"mlp": ((784,), 10), "cnn": ((1, 28, 28), 10),
+                              "deep": ((DEEP_WIDTH,), DEEP_WIDTH)}[options.model]
+            self.batches = [(torch.rand(options.batch, *shape),
+                             torch.randint(classes, (options.batch,)))
                             for _ in range(BATCHES_IN_MEMORY)]
             self.loss = nn.CrossEntropyLoss()
         self.batches = [tuple(part.to(self.device) for part in batch) for batch in self.batches]
         self.model = make_model(options.model).to(self.device)
         if options.ranks > 1:
             self.model = wrapped(self.model, options.wrapper)
-        self.optimizer = (torch.optim.Adam(self.model.parameters(), lr=1e-4) if self.is_transformer else
-                          torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9))
+        parameters = self.model.parameters()
+        self.optimizer = (torch.optim.Adam(parameters, lr=1e-4) if self.is_transformer else
+                          torch.optim.SGD(parameters, lr=0.05, momentum=0.9))
         self.ranks = options.ranks
         self.step = 0
 
@@ -220,23 +224,27 @@ def positive(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU, or on one GPU.")
-    parser.add_argument("--model", choices=("mlp", "cnn", "deep", "transformer128", "transformer256"), default="mlp")
+    parser = argparse.ArgumentParser(
+        description="How fast PyTorch trains on this CPU, or on one GPU.")
+    parser.add_argument("--model", default="mlp",
+                        choices=("mlp", "cnn", "deep", "transformer128", "transformer256"))
     parser.add_argument("--batch", type=positive, default=64,
                         help="samples a rank and step (default 64)")
     parser.add_argument("--ranks", type=positive, default=1,
                         help="processes on Gloo (default 1: nothing is wrapped)")
-    parser.add_argument("--wrapper", choices=("ddp", "fully_shard"), default="ddp", help="what several ranks have around the model")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it trains (default cpu)")
-    parser.add_argument("--steps", type=positive, default=50,
-                        help="steps of a round (default 50)")
+    parser.add_argument("--wrapper", choices=("ddp", "fully_shard"), default="ddp",
+                        help="what several ranks have around the model")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu",
+                        help="where it trains (default cpu)")
+    parser.add_argument("--steps", type=positive, default=50, help="steps of a round (default 50)")
     parser.add_argument("--rounds", action="store_true",
                         help="run a round for each line `run STEPS` of stdin")
     options = parser.parse_args()
     if options.device == "cuda" and options.ranks > 1:
         parser.error("one GPU is one rank's: take --ranks 1 with --device cuda")
     if options.device == "cuda" and options.model.startswith("transformer"):
-        parser.error("the transformers' constants stay on the CPU: take the mlp or the cnn with --device cuda")
+        parser.error("the transformers' constants stay on the CPU: take the mlp or the cnn with "
+                     "--device cuda")
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit(f"PyTorch {torch.__version__} sees no GPU: take --device cpu.")
     if options.ranks > 1:

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""The reference run of chapter 20's training, in PyTorch: the same weights, the same sentences in the same batches.
+"""The reference run of chapter 20's training, in PyTorch: the same weights, the same sentences in \
+the same batches.
 
 The losses of 50 steps without dropout, with which the test `translation` compares the book's:
 
     REFERENCE_INPUT=input.txt build/cpu/bin/test_translation "[.reference_input]"
-    PYTHON tests/golden/transformer_reference.py input.txt >tests/golden/reference_run/transformer_losses.txt
+    PYTHON tests/golden/transformer_reference.py input.txt \
+>tests/golden/reference_run/transformer_losses.txt
 
 The BLEU of the held-out descriptions of packages after each epoch, to be laid beside that of
 `./book run 20 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
 
-    REFERENCE_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.reference_debian]"
+    REFERENCE_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 \
+build/cpu/bin/test_translation "[.reference_debian]"
     PYTHON tests/golden/transformer_reference.py --bleu --threads 2 --state reference.pt input.txt
 
 PYTHON is any interpreter with PyTorch, 1.13 or newer; for BLEU, with sacrebleu as well.
@@ -26,20 +29,24 @@ from torch import nn
 PAD, BEGIN, END = 0, 1, 2
 LONGEST = 64  # tokens of a translation
 
-# What the test has written. A pair is a source and a target, as tokens; a batch is a list of numbers of pairs, and an
-# epoch the batches of one; a held-out sentence is its tokens and its reference; spellings are the bytes of each token.
+# What the test has written. A pair is a source and a target, as tokens; a batch numbers of pairs,
+# an epoch batches, a held-out sentence its tokens and its reference; spellings are tokens' bytes.
 Input = collections.namedtuple("Input", "plan weights pairs epochs held_out spellings")
+
+
+def numbers(word):
+    return [int(number) for number in word.split(",") if number]
 
 
 def read(path):
     found = Input({}, {}, [], [], [], {})
-    numbers = lambda word: [int(number) for number in word.split(",") if number]
+    names = ("vocabulary width heads layers feed_forward learning_rate warm_up smoothing clip "
+             "dropout").split()
     with open(path, encoding="utf-8") as file:
         for line in file:
             kind, rest = line.rstrip("\n").split(" ", 1)
             words = rest.split(" ")
             if kind == "plan":
-                names = "vocabulary width heads layers feed_forward learning_rate warm_up smoothing clip dropout".split()
                 found.plan.update((name, float(word) if "." in word or "e" in word else int(word))
                                   for name, word in zip(names, words))
             elif kind == "parameter":
@@ -64,7 +71,7 @@ def rows(sentences):
 
 
 def state_of(weights):
-    """Our weights by the names of nn.Transformer, whose attention has query, key and value in one matrix."""
+    """Our weights by the names of nn.Transformer, which has query, key and value in one matrix."""
     state, stacked = {}, {}
     for name, value in weights.items():
         before, _, part = name.rpartition(".")
@@ -83,26 +90,28 @@ class Reference(nn.Module):
         super().__init__()
         self.width = plan["width"]
         self.embedding = nn.Embedding(plan["vocabulary"], self.width)
-        self.transformer = nn.Transformer(self.width, plan["heads"], plan["layers"], plan["layers"], plan["feed_forward"],
-                                          dropout=float(plan["dropout"]), batch_first=True, norm_first=True)
+        self.transformer = nn.Transformer(
+            self.width, plan["heads"], plan["layers"], plan["layers"], plan["feed_forward"],
+            dropout=float(plan["dropout"]), batch_first=True, norm_first=True)
         self.dropout = nn.Dropout(float(plan["dropout"]))
         with torch.no_grad():
             self.embedding.weight.copy_(weights["embedding.weight"].view_as(self.embedding.weight))
-            state = state_of(weights)
-            shapes = self.transformer.state_dict()
-            self.transformer.load_state_dict({name: state[name].view_as(shapes[name]) for name in shapes})
-        place = torch.arange(256.0)[:, None]
+            state, shapes = state_of(weights), self.transformer.state_dict()
+            self.transformer.load_state_dict({
+                name: state[name].view_as(shapes[name]) for name in shapes})
         speed = torch.exp(torch.arange(0, self.width, 2) * (-math.log(10000.0) / self.width))
-        self.positions = torch.stack([torch.sin(place * speed), torch.cos(place * speed)], dim=2).view(256, self.width)
+        angle = torch.arange(256.0)[:, None] * speed
+        self.positions = torch.stack([angle.sin(), angle.cos()], dim=2).view(256, self.width)
 
     def embed(self, tokens):
-        return self.dropout(self.embedding(tokens) * math.sqrt(self.width) + self.positions[:tokens.shape[1]])
+        words = self.embedding(tokens) * math.sqrt(self.width)
+        return self.dropout(words + self.positions[:tokens.shape[1]])
 
     def forward(self, source, target):
         later = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
-        is_padding = source == PAD
-        x = self.transformer(self.embed(source), self.embed(target), tgt_mask=later, src_key_padding_mask=is_padding,
-                             memory_key_padding_mask=is_padding)
+        x = self.transformer(
+            self.embed(source), self.embed(target), tgt_mask=later,
+            src_key_padding_mask=source == PAD, memory_key_padding_mask=source == PAD)
         return x @ self.embedding.weight.T
 
 
@@ -117,13 +126,16 @@ class Training:
         """One step; returns its loss."""
         self.step += 1
         warm_up = self.plan["warm_up"]
+        pace = min(self.step / warm_up, math.sqrt(warm_up / self.step))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.plan["learning_rate"] * min(self.step / warm_up, math.sqrt(warm_up / self.step))
+            group["lr"] = self.plan["learning_rate"] * pace
         pairs = [self.found.pairs[i] for i in batch]
-        scores = self.model(rows([source + [END] for source, _ in pairs]), rows([[BEGIN] + target for _, target in pairs]))
+        scores = self.model(rows([source + [END] for source, _ in pairs]),
+                            rows([[BEGIN] + target for _, target in pairs]))
         wanted = rows([target + [END] for _, target in pairs])
-        loss = nn.functional.cross_entropy(scores.view(-1, self.plan["vocabulary"]), wanted.reshape(-1), ignore_index=PAD,
-                                           label_smoothing=self.plan["smoothing"])
+        loss = nn.functional.cross_entropy(
+            scores.view(-1, self.plan["vocabulary"]), wanted.reshape(-1), ignore_index=PAD,
+            label_smoothing=self.plan["smoothing"])
         self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.plan["clip"])
@@ -131,8 +143,8 @@ class Training:
         return loss.item()
 
     def save(self, path):
-        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step,
-                    "random": torch.get_rng_state()}, path + ".new")
+        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
+                    "step": self.step, "random": torch.get_rng_state()}, path + ".new")
         os.replace(path + ".new", path)
 
     def resume(self, path):
@@ -152,24 +164,28 @@ class Training:
             following = self.model(source, target)[:, -1].argmax(dim=1).masked_fill(has_ended, PAD)
             target = torch.cat([target, following[:, None]], dim=1)
             has_ended |= following == END
-        spelled = lambda row: b"".join(self.found.spellings[token] for token in row if token > END)
-        return [spelled(row).decode(errors="replace").strip() for row in target.tolist()]
+        spelled = [b"".join(self.found.spellings[token] for token in row if token > END)
+                   for row in target.tolist()]
+        return [words.decode(errors="replace").strip() for words in spelled]
 
     def bleu(self):
         import sacrebleu
         self.model.eval()
-        translations = []
-        for first in range(0, len(self.found.held_out), 100):
-            translations += self.translate([source for source, _ in self.found.held_out[first:first + 100]])
+        translations, (sources, references) = [], zip(*self.found.held_out)
+        for first in range(0, len(sources), 100):
+            translations += self.translate(sources[first:first + 100])
         self.model.train()
-        return sacrebleu.corpus_bleu(translations, [[reference for _, reference in self.found.held_out]]).score
+        return sacrebleu.corpus_bleu(translations, [list(references)]).score
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", help="the file that the test has written")
-    parser.add_argument("--bleu", action="store_true", help="print the BLEU after each epoch, and not the losses")
-    parser.add_argument("--state", metavar="FILE", help="with --bleu: save here after each epoch, and go on from there")
+    parser.add_argument("--bleu", action="store_true",
+                        help="print the BLEU after each epoch, and not the losses")
+    parser.add_argument("--state", metavar="FILE",
+                        help="with --bleu: save here after each epoch, and go on from there")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (1)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -191,7 +207,8 @@ def main():
         losses = [training.learn(batch) for batch in batches]
         if arguments.state:
             training.save(arguments.state)
-        print(f"{epoch},{training.step},{sum(losses[-100:]) / len(losses[-100:]):.4f},{training.bleu():.2f},"
+        loss = sum(losses[-100:]) / len(losses[-100:])
+        print(f"{epoch},{training.step},{loss:.4f},{training.bleu():.2f},"
               f"{time.monotonic() - start:.0f}", flush=True)
 
 
