@@ -44,7 +44,6 @@ def train(group, steps):
 
 
 def seconds_of(group, data, calls):
-    """Returns the seconds of an all-reduce of data, the mean of some calls."""
     data.fill_(1)
     dist.barrier(group)
     begin = time.perf_counter()

@@ -64,7 +64,6 @@ def interface_to(address):
 
 
 def facts_of_rank(script):
-    """Returns what this rank knows of itself."""
     local_rank = int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0")))
     file = pathlib.Path(script).read_bytes() if script and os.path.isfile(script) else b""
     devices = torch.cuda.device_count()

@@ -122,7 +122,6 @@ def hashes_of(tensors):
 
 
 def combined(numbers):
-    """Returns one number for all of them, in their order."""
     total = 17
     for number in numbers:
         total = (total * 1000003 + number) & MASK
@@ -193,12 +192,9 @@ class Guard:
         self.begin_step()
 
     def begin_step(self):
-        self.backwards = 0
-        self.reduces_by_hand = False
-        self.divisors = []
-        self.mean_of = []
-        self.dropout = 0
-        self.after_backward = None
+        self.backwards = self.dropout = 0
+        self.reduces_by_hand, self.after_backward = False, None
+        self.divisors, self.mean_of = [], []
         for model in self.models:
             model.begin_step()
 
@@ -567,17 +563,14 @@ class Guard:
         if (not alone and sys.exc_info()[0] is None and self.group is not None
                 and dist.is_initialized() and self.watched()):
             try:
-                self.begin_last_check()
+                self.dropout = self.backwards = 0
+                for model in self.models:
+                    model.begin_step()
                 self.check(patience=PATIENCE)
             except Exception:  # another rank has ended already, or never comes
                 pass
         self.tell(self.own, [dist.get_rank() if dist.is_initialized() else 0])
         self.own = []
-
-    def begin_last_check(self):
-        self.dropout = self.backwards = 0
-        for model in self.models:
-            model.begin_step()
 
 
 # ---- Helpers -------------------------------------------------------------------------------------
@@ -620,7 +613,6 @@ def is_out_of_use(parameter):
 
 
 def length_of(loader):
-    """Returns its number of batches, or 0 if it does not know."""
     try:
         return len(loader)
     except TypeError:
@@ -667,7 +659,6 @@ guard = None
 
 
 def around(holder, name, make):
-    """Puts make(original) in the place of holder.name."""
     original = getattr(holder, name)
     changed = make(original)
     changed.__name__, changed.__doc__ = getattr(original, "__name__", name), original.__doc__

@@ -37,7 +37,6 @@ def train(rank, is_wrong, steps):
 
 
 def show_traces():
-    """Prints what `./book read` says of the recorded traces."""
     import read_traces
     traces = read_traces.load(sorted((HERE / "traces").glob("*.json.gz")))
     print("\n".join(read_traces.report(traces)))

@@ -183,7 +183,6 @@ class Dump:
         self.unnamed = self.members.pop("", [])  # of Gloo: the group that was made last
 
     def waits(self):
-        """Returns the collectives and messages that are not done."""
         collectives = [call for calls in self.calls.values() for call in calls.values()]
         return [call for call in collectives + self.messages if not call.is_done]
 
@@ -258,7 +257,6 @@ def where_it_stood(rank, dump):
 
 
 def explain_collectives(group, dumps):
-    """Returns lines about the group's first collective that differs, if there is one."""
     found = first_difference(group, dumps)
     if found is None:
         return []
@@ -305,7 +303,6 @@ def explain_messages(dumps):
 
 
 def report(dumps):
-    """Returns what the dumps say, as lines."""
     lines = [f"{len(dumps)} dumps, of {ranks_in_words(dumps)}."]
     for rank in sorted(dumps):
         words = where_it_stood(rank, dumps[rank])

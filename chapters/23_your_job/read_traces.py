@@ -40,7 +40,6 @@ class Refused(Exception):
 
 # ---- One trace -----------------------------------------------------------------------------------
 def content_of(path):
-    """Returns the bytes of a trace, which may be compressed."""
     with open(path, "rb") as file:
         is_compressed = file.read(2) == b"\x1f\x8b"
     with (gzip.open if is_compressed else open)(path, "rb") as file:
@@ -74,7 +73,6 @@ class Shape:
 
     @staticmethod
     def of(arguments):
-        """Returns it, or None where nobody has recorded it."""
         arguments = arguments if isinstance(arguments, dict) else {}
         dims, types = arguments.get("Input Dims"), arguments.get("Input type")
         if not (isinstance(dims, list) and dims and isinstance(dims[0], list)
@@ -184,7 +182,6 @@ def common(first, second):
 
 
 def load(paths):
-    """Returns the traces by rank."""
     traces = {}
     for path in paths:
         try:
@@ -273,7 +270,6 @@ def percent(part, whole):
 
 
 def conclusions(means, late, doubt):
-    """Returns what the numbers mean, as lines."""
     lines = []
     mean = {name: statistics.mean(getattr(each, name) for each in means.values())
             for name in ("step", "not_hidden", "communication")}
@@ -299,7 +295,6 @@ def conclusions(means, late, doubt):
 
 
 def report(traces):
-    """Returns what the traces say, as lines."""
     ranks = sorted(traces)
     names, collectives, left_out = matched(traces)
     if not collectives:

@@ -85,7 +85,6 @@ ASKED = {"same_dropout": keeps_its_dropout, "frozen_decay": keeps_its_decay,
 
 
 def judge(name, guard, values):
-    """Throws Wrong unless the program is mended."""
     wanted = STEPS.get(name, 32)
     if guard.findings:
         raise Wrong("\n".join(str(finding) for finding in guard.findings))
@@ -126,7 +125,6 @@ def run_rank(path, every, ask):
 
 
 def run(path, world_size=2, every=16, ask=False):
-    """Runs the program on so many ranks, and returns what each of them answers."""
     path = pathlib.Path(path).resolve()
     answers = ranks.run(lambda rank: run_rank(path, every, ask), world_size)
     late = f"A rank has not ended within {ranks.TIME_LIMIT} s, or was ended from outside."

@@ -55,8 +55,6 @@ class TwoHeads(nn.Module):
 
 
 class Normed(nn.Module):
-    """A layer and a BatchNorm, which has buffers."""
-
     def __init__(self):
         super().__init__()
         self.linear, self.norm = nn.Linear(4, 3), nn.BatchNorm1d(3)

@@ -205,7 +205,6 @@ def variables_of_the_page():
 
 
 def arguments_of_the_page():
-    """Those of both functions, in one list."""
     text = ENVIRONMENT.read_text().split("## `init_process_group`", 1)[1]
     rows = re.findall(r"^\| (`[a-z].*?) \|", text, re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`([a-z_]+)`", row)]
@@ -305,7 +304,6 @@ def minor(version):
 
 
 def kept_answers():
-    """As {version: answers}, the oldest first."""
     found = [json.loads(path.read_text()) for path in KEPT.glob("*.json")]
     found.sort(key=lambda each: [int(part) for part in each["version"].split(".")])
     return {each["version"]: each["answers"] for each in found}

@@ -56,7 +56,6 @@ def parts_of(name):
 
 
 def run_rank(name):
-    """Runs the program as this rank, and returns what it prints."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         try:
@@ -67,7 +66,6 @@ def run_rank(name):
 
 
 def output_of(name):
-    """Returns what the ranks print, in one text."""
     from support import ranks
     said = ranks.run(lambda rank: run_rank(name), patience=60)
     if None in said:

@@ -123,7 +123,6 @@ class Training:
         self.step = 0
 
     def learn(self, batch):
-        """One step; returns its loss."""
         self.step += 1
         warm_up = self.plan["warm_up"]
         pace = min(self.step / warm_up, math.sqrt(warm_up / self.step))

@@ -55,7 +55,6 @@ def fork(function, rank, world_size, port):
 
 
 def collect(process, pipe, end):
-    """Reads a rank's answer, and ends the rank if it takes too long."""
     answer = b""
     while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
         part = os.read(pipe, 1 << 16)

@@ -11,7 +11,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 class Model(nn.Module):
     def __init__(self):
         super().__init__()

@@ -13,7 +13,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)))
 model(torch.randn(8, 4)).sum().backward()
 model.eval()

@@ -11,7 +11,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = nn.Linear(4, 1)
 optimizer = torch.optim.Adam(model.parameters())
 model(torch.randn(8, 4)).sum().backward()

@@ -13,7 +13,6 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 samples = TensorDataset(torch.randn(1024, 4))
 loader = DataLoader(samples, batch_size=32, sampler=DistributedSampler(samples))
 model = DistributedDataParallel(nn.Linear(4, 1))

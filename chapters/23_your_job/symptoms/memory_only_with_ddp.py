@@ -11,7 +11,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = DistributedDataParallel(nn.Linear(512, 512))  # the fault: no gradient_as_bucket_view=True
 for _ in range(2):
     model(torch.randn(4, 512)).sum().backward()

@@ -15,7 +15,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = DistributedDataParallel(nn.Linear(64, 8))
 times = []
 for step in range(50):

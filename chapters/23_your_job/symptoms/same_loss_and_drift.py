@@ -11,7 +11,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = DistributedDataParallel(nn.Linear(4, 1))
 torch.manual_seed(rank)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -17,7 +17,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-torch.manual_seed(0)
 model = DistributedDataParallel(nn.Sequential(nn.Linear(2048, 2048), nn.Linear(2048, 2048)))
 inputs = torch.randn(1, 2048)  # the fault: a step that is over soon
 

@@ -167,7 +167,6 @@ def look_at_operations():
 
 # ---- DistributedDataParallel ---------------------------------------------------------------------
 def train(rank, backend, module="by_hand", steps=100):
-    """Returns a hash of all parameters after some steps with several buckets."""
     import torch
     from torch import nn
     if backend == "gloo":
@@ -270,7 +269,6 @@ ENDS = {"dist.destroy_process_group()": (0, []), "": (0, []),
 
 
 def look_at_scripts():
-    """Runs scripts that name another backend, and looks at how they end."""
     environment = {**os.environ, "PYTHONPATH": str(MODULES / "by_hand"), "OMP_NUM_THREADS": "1",
                    "PYTHONWARNINGS": "ignore", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": PORT}

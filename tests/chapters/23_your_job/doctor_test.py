@@ -58,7 +58,6 @@ def look_at_facts():
 
 
 def visit(rank):
-    """Runs the doctor as this rank, and returns its status and its words."""
     said, status = io.StringIO(), None
     sys.argv = ["ddp_doctor.py", str(ROOT / "README.md")]
     with contextlib.redirect_stdout(said):

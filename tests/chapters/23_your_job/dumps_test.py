@@ -66,7 +66,6 @@ def done(count):
 
 
 def waits(number=4, *arguments, since=0, **options):
-    """Returns the entries of a rank that waits in its collective of this number."""
     return done(number - 1)[since:] + [entry(number, *arguments, state="started", **options)]
 
 

@@ -241,7 +241,6 @@ def look_at_copies():
 
 
 def look_at_sections():
-    """Each finding's section is one of the book's."""
     for kind, section in ddp_guard.SECTIONS.items():
         chapter, title = section.split(", ", 1)
         if f"\n## {title}\n" not in (ROOT / "chapters" / chapter / "README.md").read_text():

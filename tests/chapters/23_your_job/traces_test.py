@@ -135,7 +135,6 @@ def played_step(buckets, late_ms=LATE_MS):
 
 
 def job(rank, buckets=(2, 2, 1), count=4, wrong=lambda events: events):
-    """Returns the events of some steps of one of three ranks."""
     events, played = [], played_step(buckets)
     early, length = (0 if rank == 1 else LATE_MS), played[-1][2]
     for number in range(count):
@@ -316,7 +315,6 @@ def record(rank, folder, delay):
 
 
 def make(folder, delay):
-    """Returns the paths of three traces, as PyTorch has written them."""
     from support import ranks
     ranks.load()
     if ranks.run(lambda rank: record(rank, folder, delay), 3) != [True] * 3:
