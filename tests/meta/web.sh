@@ -31,7 +31,7 @@ sphinx -j 2 "$root" "$site" &>"$scratch/said" || complain "the site is not made 
 wrong=$("$python" tests/meta/web/site_links.py "$site") || complain "links of the site:"$'\n'"$wrong"
 while read -r readme; do
     [[ -s $site/${readme%.md}.html ]] || complain "$readme has no page"
-done < <(find README.md CONTRIBUTING.md CREDITS.md chapters common exercises plots tools -name '*.md')
+done < <(find README.md CONTRIBUTING.md CREDITS.md chapters common exercises plots tests/bench tools -name '*.md')
 while read -r page; do
     page=${page#"$site/"}
     [[ -e ${page%.html}.md || $page == index.html || $page == search.html ]] || complain "$page has no README"
@@ -130,7 +130,7 @@ shows '"sections": ["the-length"], "measured": "7 m (in all)"'
 shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
 shows 'reference,1,0'
 shows 'data-made=""'
-shows '<span id=L2>' "$site/source/chapters/01_line/main.cu.html"
+shows '<b id=L2>' "$site/source/chapters/01_line/main.cu.html"
 shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
 hides 'int first' "$site/searchindex.js"

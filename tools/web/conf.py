@@ -11,9 +11,11 @@ language = "en"
 extensions = ["myst_parser", "edition"]
 root_doc = "README"
 include_patterns = ["*.md"] + [
-    f"{folder}/**.md" for folder in ("chapters", "common", "exercises", "plots", "tools")
+    f"{folder}/**.md"
+    for folder in ("chapters", "common", "exercises", "plots", "tests/bench", "tools")
 ]
-exclude_patterns = ["build", "out", "my", "carry", "solutions", "tests"]
+# Sphinx does not look into these folders, which take it longer than the book itself.
+exclude_patterns = [".git", "build", "out", "my", "carry", "solutions", "tests/[!b]*"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 smartquotes_action = "q"

@@ -252,7 +252,7 @@ class Reader(Browser):
         self.until("the file has come", "arguments[0].classList.contains('open')", figure)
         shown = [line.text.strip() for line in figure.find_elements("css selector", ".whole .shown")]
         self.assertEqual([line.strip() for line in excerpt], shown)
-        total = len(figure.find_elements("css selector", ".whole pre > span"))
+        total = len(figure.find_elements("css selector", ".whole pre > b"))
         self.assertGreater(total, len(shown))
         self.assertLess(abs(self.run_in_page("return firstLine(arguments[0])", figure) - before), 3, "the excerpt has moved")
         self.assertTrue(figure.find_elements("css selector", ".whole nav a"), "no file that is read first is one click away")

@@ -27,7 +27,7 @@ class Links(Tree):
     def setUp(self):
         self.root = self.tree(README_dot_md="", chapters__01__README_dot_md="", chapters__01__a_dot_cu="",
                               chapters__01__show__b_dot_cpp="", chapters__words_dot_md="",
-                              solutions__01__NOTES_dot_md="")
+                              solutions__01__NOTES_dot_md="", tests__bench__01__c_dot_cpp="")
 
     def target(self, docname, link):
         pages = {"README.md", "chapters/01/README.md", "chapters/words.md"}
@@ -47,6 +47,7 @@ class Links(Tree):
     def test_file_and_folder_without_a_page(self):
         self.assertEqual(self.target("chapters/01/README", "a.cu").kind, "source")
         self.assertEqual(self.target("chapters/01/README", "show"), links.Target("source", "chapters/01/show"))
+        self.assertEqual(self.target("README", "tests/bench"), links.Target("source", "tests/bench"))
 
     def test_left_out_whether_it_is_there_or_not(self):
         for link in ("../solutions/01/NOTES.md", "../tests", "../my/01"):
@@ -80,14 +81,14 @@ class Sources(Tree):
 
     def test_each_line_has_its_place(self):
         html = sources.highlighted("/* a <b>\n   c */\nint d;\n\n", ".cpp")
-        self.assertEqual(html.count("<span id=L"), 3)
-        self.assertIn("<span id=L1><i class=c1>/* a &lt;b&gt;</i>\n</span>", html)
-        self.assertIn("<span id=L3><i class=k>int</i> d;\n</span>", html)
+        self.assertEqual(html.count("<b id=L"), 3)
+        self.assertIn("<b id=L1><i class=c1>/* a &lt;b&gt;</i>\n</b>", html)
+        self.assertIn("<b id=L3><i class=k>int</i> d;\n</b>", html)
 
     def test_neighbours_of_one_class_are_one_element(self):
         html = sources.highlighted('f("a", 1);\n"b"\n', ".cpp")
-        self.assertIn('<span id=L1>f(<i class=s>"a"</i>, <i class=m>1</i>);\n</span>', html)
-        self.assertIn('<span id=L2><i class=s>"b"</i>\n</span>', html)
+        self.assertIn('<b id=L1>f(<i class=s>"a"</i>, <i class=m>1</i>);\n</b>', html)
+        self.assertIn('<b id=L2><i class=s>"b"</i>\n</b>', html)
 
     def test_first_reading_and_folders(self):
         root = self.tree(chapters__01__README_dot_md="| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n",
@@ -119,12 +120,12 @@ class Contents(unittest.TestCase):
 
     def test_every_page_stands_somewhere(self):
         docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "chapters/00_tiny/README", "chapters/01_sgd/README",
-                "chapters/01_sgd/bench/README", "exercises/01_sgd/README", "exercises/01_sgd/labs/sheet", "common/README"}
+                "tests/bench/01_sgd/README", "exercises/01_sgd/README", "exercises/01_sgd/labs/sheet", "common/README"}
         menu = contents.menu(docs, self.overview)
         listed = {line[1:] for line in menu.splitlines() if line.startswith("/")}
         below = {doc for parent in docs for doc in contents.below(parent, docs)}
         self.assertEqual(listed | below | {"README"}, docs)
-        self.assertEqual(contents.below("chapters/01_sgd/README", docs), ["chapters/01_sgd/bench/README", "exercises/01_sgd/README"])
+        self.assertEqual(contents.below("chapters/01_sgd/README", docs), ["tests/bench/01_sgd/README", "exercises/01_sgd/README"])
         self.assertEqual(contents.below("exercises/01_sgd/README", docs), ["exercises/01_sgd/labs/sheet"])
 
 

@@ -5,7 +5,7 @@ It is read from the table of chapters/README.md, and from where the pages stand;
 import re
 from pathlib import Path
 
-CHAPTER = re.compile(r"^(?:chapters|exercises)/(\d\d_\w+)/")
+CHAPTER = re.compile(r"^(?:chapters|exercises|tests/bench)/(\d\d_\w+)/")
 PART = re.compile(r"^\| *\| *\*\*(.+?)\*\*")
 ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
 
@@ -22,14 +22,15 @@ def parts(overview):
 
 
 def below(docname, docs):
-    """Returns the pages that stand one level below a chapter's, or below its exercises'."""
+    """Returns the pages one level below a chapter's, those of its bench too, or its exercises'."""
     chapter = CHAPTER.match(docname)
     if not chapter or not docname.endswith("/README"):
         return []
     here = Path(docname).parent
     found = [doc for doc in sorted(docs) if doc != docname and Path(here) in Path(doc).parents]
     if docname == f"chapters/{chapter[1]}/README":
-        found += [doc for doc in (f"exercises/{chapter[1]}/README", ) if doc in docs]
+        found += [doc for doc in (f"{folder}/{chapter[1]}/README"
+                                  for folder in ("tests/bench", "exercises")) if doc in docs]
     return found
 
 

@@ -1,6 +1,7 @@
 """Where a README's link leads on the site: to a page, to a source page, or nowhere, because the site leaves that out."""
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -10,8 +11,8 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-# Answers and what only proves something are no part of the site: there, a link to them is its text.
-LEFT_OUT = ("solutions", "tests", "my")
+# The site has no answers, and of the tests only the benches: a link to the others is its text.
+LEFT_OUT = re.compile(r"(solutions|tests(?!/bench)|my)(/|$)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,7 @@ def target_of(root, docname, link, is_page):
     path, _, anchor = link.partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(docname), path))
     full = Path(root) / path
-    if path.split("/")[0] in LEFT_OUT:
+    if LEFT_OUT.match(path):
         return Target("text", path)
     if path.startswith("..") or not full.exists():
         return Target("dead", path, anchor)

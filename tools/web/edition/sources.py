@@ -2,6 +2,7 @@
 
 They stand under source/, outside Sphinx: without its menu and its search, some hundred of them are a few megabytes.
 """
+import functools
 import html
 import os
 import re
@@ -20,15 +21,21 @@ ROW = re.compile(r"^\| *● *\|([^|]*)\|", re.M)
 LINK = re.compile(r"\]\(([^)#]+)\)")
 
 
-def highlighted(text, ending):
-    """Returns the text as HTML, a span L1, L2, ... for each line, with Pygments' classes for the tokens that stand out.
+@functools.cache
+def style_of(token):
+    return next((CLASSES[kind] for kind in CLASSES if token in kind), None)
 
-    Neighbours of one class are one element, its name is short, and no attribute has quotes: in some hundred files that is a megabyte.
+
+def highlighted(text, ending):
+    """Returns the text as HTML, an element L1, L2, ... for each line, with classes of tokens.
+
+    Elements have names of one letter, neighbours of one class are one of them, and no attribute has
+    quotes: in some hundred files that is more than a megabyte.
     """
     lexer = get_lexer_by_name(LEXERS.get(ending, "text"), stripnl=False)
     lines, last = [""], None
     for token, part in lexer.get_tokens(text):
-        style = next((CLASSES[kind] for kind in CLASSES if token in kind), None)
+        style = style_of(token)
         for number, piece in enumerate(part.split("\n")):
             if number:
                 lines.append("")
@@ -43,7 +50,7 @@ def highlighted(text, ending):
             last = style
     while lines and not lines[-1]:
         lines.pop()
-    return "".join(f"<span id=L{number}>{line}\n</span>" for number, line in enumerate(lines, 1))
+    return "".join(f"<b id=L{number}>{line}\n</b>" for number, line in enumerate(lines, 1))
 
 
 def first_reading(root, path):
@@ -73,10 +80,11 @@ def is_text(path):
 
 
 def shown(root, linked):
-    """Returns the files and the folders that get a page: what is linked, what stands in there, and what is read first."""
+    """Returns what gets a page: what is linked, the files in there, and what is read first."""
     paths = set(linked)
     for path in linked:
-        paths |= set(files_of(root, path) if (Path(root) / path).is_dir() else first_reading(root, path))
+        folder = (Path(root) / path).is_dir()
+        paths |= set(files_of(root, path) if folder else first_reading(root, path))
     return sorted(paths)
 
 
@@ -87,14 +95,17 @@ def all_shown(app):
 def write(app, error):
     if error or app.builder.name != "html":
         return
-    root, folder = Path(app.srcdir), Path(app.outdir) / "source"
+    root, paths = Path(app.srcdir), all_shown(app)
+    pages = {doc.removesuffix("/README"): f"{doc}.html" for doc in app.env.found_docs}
+    pages |= {path: f"source/{path}.html" for path in paths}
     loader = jinja2.FileSystemLoader(app.config.templates_path)
     templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
-    for path in all_shown(app):
-        page = folder / f"{path}.html"
-        link = lambda other: os.path.relpath(folder.parent / other, page.parent)
+    for path in paths:
+        page = Path(app.outdir) / pages[path]
+        link = functools.partial(os.path.relpath, start=os.path.dirname(pages[path]))
         if (root / path).is_dir():
-            made = templates.get_template("folder.html").render(path=path, link=link, files=files_of(root, path))
+            below = sorted(entry for entry in pages.items() if os.path.dirname(entry[0]) == path)
+            made = templates.get_template("folder.html").render(path=path, link=link, below=below)
         else:
             code = highlighted((root / path).read_text(), Path(path).suffix)
             made = templates.get_template("source.html").render(
