@@ -14,6 +14,7 @@ web() {  # [--open] [--pdf]
     [[ ! $pdf ]] || require_chromium
     lock_folder
     prepare_sphinx
+    record_choices
     sphinx html "the web edition" "$root/out/web"
     if [[ $pdf ]]; then print_book; fi
     unlock_folder
@@ -48,6 +49,27 @@ python_for_sphinx() {
 explain_web() {
     tail -n 3 "$log" >&2
     fail "$1; the whole log is $log"
+}
+
+# The runs that a player offers beside the reference: made once. Without them, as where no compiler is, the site has fewer to choose.
+record_choices() {
+    local made=$folder/recordings
+    [[ ! -e $made ]] || return 0
+    rm -rf "$made.part" && mkdir "$made.part"
+    if step "recording what the players offer" record_into "$made.part"; then
+        mv "$made.part" "$made"
+    else
+        say "the players offer the reference runs only; why is in $log"
+    fi
+}
+record_into() {  # FOLDER: chapter 09 writes the steps to a file beside the one that is named
+    local ranks
+    for ranks in 2 3 5 6 7 8; do
+        "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$1/$ranks.csv" || return
+        mv "$1/${ranks}_steps.csv" "$1/all_reduce_steps_${ranks}_ranks.csv"
+    done
+    "$root/book" run 01 --cpu --learning-rate 0.0001 --csv "$1/sgd_slow_rate.csv" &&
+        "$root/book" run 01 --cpu --learning-rate 0.01 --csv "$1/sgd_fast_rate.csv"
 }
 
 sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fails; all of them are in the log

@@ -160,18 +160,21 @@ class Recordings(Tree):
         self.assertEqual(recordings.source_of(root, "sgd"), (root / "out/sgd.csv", True))
 
     def test_runs_of_other_numbers_of_ranks_come_behind(self):
-        root = self.tree(plots__reference__ring_dot_csv="a\n", plots__reference__ring_8_ranks_dot_csv="c\n", out__ring_dot_csv="b\n")
-        (own, made), *others = recordings.runs_of(root, "ring")
+        reference, made = "plots/reference/ring.csv", "build/web/recordings/ring_8_ranks.csv"
+        root = self.tree(**{reference: "a\n", made: "c\n", "out/ring.csv": "b\n"})
+        others = [(root / reference, ""), (root / made, "")]
+        (own, day), *behind = recordings.runs_of(root, "ring")
         self.assertEqual(own, root / "out/ring.csv")
-        self.assertRegex(made, r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(others, [(root / "plots/reference/ring.csv", ""), (root / "plots/reference/ring_8_ranks.csv", "")])
+        self.assertRegex(day, r"^\d{4}-\d\d-\d\d$")
+        self.assertEqual(behind, others)
         (root / "out/ring.csv").unlink()
-        self.assertEqual(recordings.runs_of(root, "ring"),
-                         [(root / "plots/reference/ring.csv", ""), (root / "plots/reference/ring_8_ranks.csv", "")])
+        self.assertEqual(recordings.runs_of(root, "ring"), others)
 
     def test_runs_at_other_rates_come_behind(self):
-        root = self.tree(plots__reference__sgd_dot_csv="a\n", plots__reference__sgd_fast_rate_dot_csv="c\n", plots__reference__sgd_houses_dot_csv="d\n")
-        self.assertEqual([path.name for path, _ in recordings.runs_of(root, "sgd")], ["sgd.csv", "sgd_fast_rate.csv"])
+        made = {f"build/web/recordings/sgd_{name}.csv": "c\n" for name in ("fast_rate", "houses")}
+        root = self.tree(plots__reference__sgd_dot_csv="a\n", **made)
+        runs = recordings.runs_of(root, "sgd")
+        self.assertEqual([path.name for path, _ in runs], ["sgd.csv", "sgd_fast_rate.csv"])
 
     def test_digits_that_no_picture_shows_are_left_out(self):
         self.assertEqual(recordings.shortened('name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'),

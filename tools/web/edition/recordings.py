@@ -1,7 +1,8 @@
 """Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries the file and plays it.
 
-The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference beside the picture. Runs with other
-numbers of ranks, NAME_8_ranks.csv, or rates, NAME_fast_rate.csv, are for the reader to choose.
+The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference
+beside the picture. The reader can choose further runs, which `./book web` makes: with other numbers
+of ranks, NAME_8_ranks.csv, or other learning rates, NAME_fast_rate.csv.
 """
 import csv
 import datetime
@@ -55,10 +56,11 @@ def runs_of(root, name):
     """Returns all files that are played, with the day of the reader's own run, or ""."""
     path, own = source_of(root, name)
     made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
-    reference = Path(root) / "plots/reference"
-    others = [path for what in ("ranks", "rate") for path in sorted(reference.glob(f"{name}_*_{what}.csv"))]
+    made_here = Path(root) / "build/web/recordings"
+    others = [other for what in ("ranks", "rate")
+              for other in sorted(made_here.glob(f"{name}_*_{what}.csv"))]
     if own and others:  # the reader's own may be of any number of ranks
-        others.insert(0, reference / f"{name}.csv")
+        others.insert(0, Path(root) / "plots/reference" / f"{name}.csv")
     return [(path, made)] + [(other, "") for other in others]
 
 
