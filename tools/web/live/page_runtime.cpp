@@ -98,6 +98,9 @@ void* dynamic_shared_memory() {
 UsualShape usual_shape() {
     return {1, 1};
 }
+int played_multiprocessors() {
+    return 0;
+}
 
 }  // namespace cuda_on_cpu
 
@@ -283,5 +286,9 @@ int __tsan_atomic32_fetch_add(volatile int* address, int value, int) {
     const int old = *address;
     *address = old + value;
     return old;
+}
+// Of the host: how many streams there are.
+int __tsan_atomic32_fetch_sub(volatile int* address, int value, int order) {
+    return __tsan_atomic32_fetch_add(address, -value, order);
 }
 }
