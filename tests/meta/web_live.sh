@@ -11,14 +11,12 @@ echo 'int main() { return 0; }' >"$scratch/empty.cpp"
 clang++-19 --target=wasm32-wasi -stdlib=libc++ "$scratch/empty.cpp" -o "$scratch/empty.wasm" &>/dev/null ||
     give_up "no libraries for WebAssembly here: see tools/web/live/README.md"
 
-bash "$live/build.sh" "$scratch/kernels.wasm" &>"$scratch/said" || complain "they do not compile: $(cat "$scratch/said")"
+# Built in another folder than the one that is kept: nothing of its place may be in the file.
+mkdir -p "$scratch/elsewhere/tools"
+cp -r "$root"/{chapters,common} "$scratch/elsewhere" && cp -r "$root/tools/web" "$scratch/elsewhere/tools"
+bash "$scratch/elsewhere/tools/web/live/build.sh" "$scratch/kernels.wasm" &>"$scratch/said" || complain "they do not compile: $(cat "$scratch/said")"
 cmp "$scratch/kernels.wasm" "$live/kernels.wasm" ||
-    complain "tools/web/live/kernels.wasm is not what its sources give: bash tools/web/live/build.sh"
-# From another folder the same bytes: nothing of this machine is in them.
-mkdir "$scratch/elsewhere"
-cp -r "$root"/{chapters,common,tools} "$scratch/elsewhere"
-bash "$scratch/elsewhere/tools/web/live/build.sh" "$scratch/moved.wasm" &>"$scratch/said" || complain "$(cat "$scratch/said")"
-cmp "$scratch/kernels.wasm" "$scratch/moved.wasm" || complain "what is built depends on where the book stands"
+    complain "tools/web/live/kernels.wasm is not what its sources give, wherever the book stands: bash tools/web/live/build.sh"
 size=$(stat -c %s "$live/kernels.wasm")
 ((size < 300000)) || complain "kernels.wasm has $size bytes; 300 kB are the most"
 finish

@@ -11,10 +11,10 @@ made=${1:-$here/kernels.wasm}
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
-compile() {  # OBJECT SOURCE options...
+compile() {  # OBJECT SOURCE options...: beside the others
     clang++-19 --target=wasm32-wasi -x c++ -std=c++20 -Os -stdlib=libc++ -Wall -Wextra -Werror -mbulk-memory -fwasm-exceptions \
         -mllvm -wasm-enable-eh -ffile-prefix-map="$root"/= -I"$root" -I"$root/chapters" -I"$root/common/cuda_on_cpu/include" \
-        "${@:3}" -c "$2" -o "$objects/$1.o"
+        "${@:3}" -c "$2" -o "$objects/$1.o" &
 }
 # Each access to memory is announced by a call, also a read that a write to the same place follows.
 for name in vector_add streams race tree; do
@@ -24,6 +24,7 @@ done
 compile check "$root/common/gpu/check.cpp"
 compile programs "$here/programs.cpp"
 compile page_runtime "$here/page_runtime.cpp"
+for compiler in $(jobs -p); do wait "$compiler"; done
 clang++-19 --target=wasm32-wasi -stdlib=libc++ -mexec-model=reactor -o "$made" "$objects"/*.o \
     -Wl,--export=__stack_pointer,--export=malloc,--strip-all,--gc-sections,-z,stack-size=65536
 chmod 644 "$made"
