@@ -57,7 +57,7 @@ class ReadComments(SphinxTransform):
         if where is None:
             LOGGER.warning("this excerpt is not in %s", name, location=block)
             return
-        links.note_source(self.env, self.env.docname, paths[0])
+        links.note_source(self.env, paths[0])
         self.env.note_dependency(paths[0])
         code = nodes.literal_block(shown, shown, language=sources.LEXERS.get(Path(name).suffix, "text"))
         code.source, code.line = block.source, block.line

@@ -43,6 +43,7 @@ class LinkTerms(SphinxTransform):
                 continue
             if anchor not in meanings:
                 LOGGER.warning("dead link: the glossary has no entry '%s'", anchor, location=node)
+                node.replace_self(node.children[0].children)
                 continue
             self.env.note_dependency(f"{GLOSSARY}.md")
             node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,

@@ -39,11 +39,22 @@ def target_of(root, docname, link, is_page):
     return Target("source", path, anchor)
 
 
-def note_source(env, docname, path):
-    """Keeps that this page shows the file or the folder, which so gets a source page."""
-    if not hasattr(env, "book_sources"):
-        env.book_sources = {}
-    env.book_sources.setdefault(docname, set()).add(path)
+def note_source(env, path):
+    """Keeps that the page shows the file or the folder, which so gets a source page."""
+    env.metadata[env.docname].setdefault("sources", set()).add(path)
+
+
+def note_own(env, path):
+    """Keeps that the page shows a file of the reader's, which may come later."""
+    if path.exists():
+        env.note_dependency(str(path))
+    else:  # as a dependency it would have the page read in each build
+        env.metadata[env.docname].setdefault("absent", []).append(path)
+
+
+def pages_with_new_files(app, env, added, changed, removed):
+    return [page for page, kept in env.metadata.items()
+            if any(path.exists() for path in kept.get("absent", ()))]
 
 
 class ResolveLinks(SphinxTransform):
@@ -66,7 +77,7 @@ class ResolveLinks(SphinxTransform):
                            lambda path: self.env.path2doc(path) in self.env.found_docs)
         if target.kind == "dead":
             LOGGER.warning("dead link: %s", node["reftarget"], location=node)
-        elif target.kind == "text":
+        if target.kind in ("dead", "text"):
             node.replace_self(node.children[0].children)
         elif target.kind == "page":
             found = addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
@@ -75,7 +86,7 @@ class ResolveLinks(SphinxTransform):
             found.source, found.line = node.source, node.line
             node.replace_self(found)
         else:
-            note_source(self.env, self.env.docname, target.path)
+            note_source(self.env, target.path)
             node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
                                                     refdomain="", reftype="book-source",
                                                     reftarget=target.path))
@@ -91,16 +102,7 @@ def resolve_source(app, env, node, content):
     return nodes.reference("", "", content, internal=True, refuri=uri, classes=["source"])
 
 
-def purge(app, env, docname):
-    getattr(env, "book_sources", {}).pop(docname, None)
-
-
-def merge(app, env, docnames, other):
-    env.book_sources = getattr(env, "book_sources", {}) | getattr(other, "book_sources", {})
-
-
 def setup(app):
     app.add_transform(ResolveLinks)
     app.connect("missing-reference", resolve_source)
-    app.connect("env-purge-doc", purge)
-    app.connect("env-merge-info", merge)
+    app.connect("env-get-outdated", pages_with_new_files)

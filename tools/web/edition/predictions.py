@@ -10,6 +10,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from . import links
+
 MEASURED = re.compile(r"<!-- measured: (.*?)(?: => (.*?))? -->")
 QUESTIONS, ANSWERS = "Predict first", "Your predictions"
 
@@ -59,7 +61,7 @@ class ReadPredictions(SphinxTransform):
         chapter = self.env.docname.split("/")[1]
         kept = Path(self.env.srcdir) / "my" / chapter / "measured"
         own = own_measurements(kept.read_text()) if kept.exists() else {}
-        self.env.note_dependency(str(kept))
+        links.note_own(self.env, kept)
         found = [self.entry(number, answer, own) for number, answer in enumerate(answers, 1)]
         found += [{"number": number} for number in range(len(found) + 1, len(questions) + 1)]
         asked += predictions("", chapter=chapter, questions=found)

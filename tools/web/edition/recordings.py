@@ -7,13 +7,14 @@ of ranks, NAME_8_ranks.csv, or other learning rates, NAME_fast_rate.csv.
 import csv
 import datetime
 import json
-import os
 import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+
+from . import links
 
 LOGGER = logging.getLogger(__name__)
 
@@ -85,8 +86,8 @@ class PlayPictures(SphinxTransform):
                 continue
             scene, columns, file = (*SCENES[name], name)[:3]
             runs = runs_of(self.env.srcdir, file)
-            for read in [path for path, _ in runs] + [f"{self.env.srcdir}/out/{file}.csv"]:
-                self.env.note_dependency(os.path.relpath(read, self.env.srcdir))
+            for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{file}.csv"]:
+                links.note_own(self.env, path)
             lacks = {path: lacking(path.read_text(), columns) for path, _ in runs}
             for path, missing in lacks.items():
                 if missing:

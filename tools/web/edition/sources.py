@@ -89,7 +89,8 @@ def shown(root, linked):
 
 
 def all_shown(app):
-    return shown(app.srcdir, set().union(*getattr(app.env, "book_sources", {}).values()))
+    pages = app.env.metadata.values()
+    return shown(app.srcdir, set().union(*(kept.get("sources", ()) for kept in pages)))
 
 
 def write(app, error):
