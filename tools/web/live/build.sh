@@ -12,7 +12,7 @@ objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
 compile() {  # OBJECT SOURCE options...: beside the others
-    clang++-19 --target=wasm32-wasi -x c++ -std=c++20 -Os -stdlib=libc++ -Wall -Wextra -Werror -mbulk-memory -fwasm-exceptions \
+    clang++-19 --target=wasm32-wasi -x c++ -std=c++20 -Os -fno-rtti -stdlib=libc++ -Wall -Wextra -Werror -mbulk-memory -fwasm-exceptions \
         -mllvm -wasm-enable-eh -ffile-prefix-map="$root"/= -I"$root" -I"$root/chapters" -I"$root/common/cuda_on_cpu/include" \
         "${@:3}" -c "$2" -o "$objects/$1.o" &
 }

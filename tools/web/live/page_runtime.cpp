@@ -56,11 +56,7 @@ void suspend(Call call) {
     blockIdx = block;
 }
 
-}  // namespace
-
 // ---- Kernels
-
-namespace {
 
 const cuda_on_cpu::PreparedKernel* running;
 std::byte* shared_memory;
@@ -175,32 +171,24 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return cudaSuccess;
 }
 
-namespace cuda_on_cpu {
-
-cudaError_t enqueue_kernel(cudaStream_t stream, PreparedKernel& kernel, std::size_t bytes,
-                           PreparedKernel* (*move_to)(void*, PreparedKernel&), const void* const*,
-                           int) {
+cudaError_t cuda_on_cpu::enqueue_kernel(cudaStream_t stream, PreparedKernel& kernel,
+                                        std::size_t bytes,
+                                        PreparedKernel* (*move_to)(void*, PreparedKernel&),
+                                        const void* const*, int) {
     const std::shared_ptr<PreparedKernel> kept(move_to(::operator new(bytes), kernel));
     stream->enqueue(Work::kernel, [kept] { run(*kept); });
     return cudaSuccess;
 }
 
-}  // namespace cuda_on_cpu
-
 // ---- Memory
 
-namespace {
-
-cudaError_t allocate(void** pointer, std::size_t bytes) {
+static cudaError_t allocate(void** pointer, std::size_t bytes) {
     *pointer = std::malloc(bytes);
     if (*pointer == nullptr)
         return cudaErrorMemoryAllocation;
     page_allocated(*pointer, bytes);
     return cudaSuccess;
 }
-
-}  // namespace
-
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes, cuda_on_cpu::Where) {
     return allocate(pointer, bytes);
 }
@@ -250,6 +238,14 @@ void __cxa_free_exception(void*) noexcept {}
 [[noreturn]] void __cxa_throw(void* thrown, void*, void (*)(void*)) {
     page_fails(static_cast<std::exception*>(thrown)->what());
 }
+// In place of the libraries' own, which would bring printf and more: a fifth of the file.
+[[noreturn]] void abort_message(const char* what, ...) {
+    page_fails(what);
+}
+}
+
+void std::__libcpp_verbose_abort(const char* what, ...) {
+    page_fails(what);
 }
 
 // ---- Accesses: the compiler calls these (compiler-rt's tsan_interface.h)
