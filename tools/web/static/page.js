@@ -1,11 +1,8 @@
 // On every page: names as links, Escape for the meaning of a term, and the arcs of the chapter under the pointer.
 "use strict";
 
-for (const block of document.querySelectorAll(".highlight-cuda pre, .highlight-cpp pre")) {
-  block.tabIndex = 0;  // it may scroll sideways
-  linkNames(block, block.closest("figure")?.dataset.path);
-}
-for (const block of document.querySelectorAll(".highlight pre, .table-wrapper")) block.tabIndex = 0;
+for (const block of document.querySelectorAll(".highlight-cuda pre, .highlight-cpp pre")) linkNames(block, block.closest("figure")?.dataset.path);
+for (const block of document.querySelectorAll(".highlight pre, .table-wrapper")) block.tabIndex = 0;  // it may scroll sideways
 linkNamesInProse();
 
 // A meaning that lies over the text can be put away without leaving its word.
