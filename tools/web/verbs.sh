@@ -51,25 +51,20 @@ explain_web() {
     fail "$1; the whole log is $log"
 }
 
-# The runs that a player offers beside the reference: made once. Without them, as where no compiler is, the site has fewer to choose.
+# The runs that a player offers beside the reference are made once. A machine without a compiler offers the reference only.
 record_choices() {
-    local made=$folder/recordings
-    [[ ! -e $made ]] || return 0
-    rm -rf "$made.part" && mkdir "$made.part"
-    if step "recording what the players offer" record_into "$made.part"; then
-        mv "$made.part" "$made"
-    else
+    [[ -e $folder/recordings ]] || step "recording what the players offer" record_into "$folder/recordings" ||
         say "the players offer the reference runs only; why is in $log"
-    fi
 }
-record_into() {  # FOLDER: chapter 09 writes the steps to a file beside the one that is named
-    local ranks
+record_into() {  # FOLDER, which comes about when all is there
+    local new=$1.new ranks
+    mkdir -p "$new"
     for ranks in 2 3 5 6 7 8; do
-        "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$1/$ranks.csv" || return
-        mv "$1/${ranks}_steps.csv" "$1/all_reduce_steps_${ranks}_ranks.csv"
+        "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$new/$ranks.csv" || return
+        mv "$new/${ranks}_steps.csv" "$new/all_reduce_steps_${ranks}_ranks.csv"
     done
-    "$root/book" run 01 --cpu --learning-rate 0.0001 --csv "$1/sgd_slow_rate.csv" &&
-        "$root/book" run 01 --cpu --learning-rate 0.01 --csv "$1/sgd_fast_rate.csv"
+    "$root/book" run 01 --cpu --learning-rate 0.0001 --csv "$new/sgd_slow_rate.csv" &&
+        "$root/book" run 01 --cpu --learning-rate 0.01 --csv "$new/sgd_fast_rate.csv" && mv "$new" "$1"
 }
 
 sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fails; all of them are in the log

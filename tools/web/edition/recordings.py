@@ -1,4 +1,4 @@
-"""Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries the file and plays it.
+"""Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries it.
 
 The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference
 beside the picture. The reader can choose further runs, which `./book web` makes: with other numbers
@@ -18,26 +18,28 @@ from . import links
 
 LOGGER = logging.getLogger(__name__)
 
-# Which scene plays which picture, the columns that it needs, and the file, where it is not the picture's own.
-TIMELINE = ("name", "begin_ms", "end_ms", "rank")
+# The scene that plays a picture, the columns that it needs, and the file, if not the picture's own.
+TIMELINE = "name begin_ms end_ms rank "
 SCENES = {
-    "all_reduce_steps": ("holdings", ("algorithm", "step", "rank", "chunk", "ranks", "received", "sent", "step_us")),
-    "broadcast_readers": ("readers", ("algorithm", "reader", "begin_seconds", "end_seconds")),
-    "kernels_warps": ("warps", ("order", "step", "thread")),
-    "sgd": ("descent", ("learning_rate", "epoch", "step", "w1", "w2", "b", "loss")),
-    "gradient_accumulation": ("descent", ("way", "houses", "step", "w1", "w2", "b", "loss")),
-    "bench_micro_batches": ("tensors", ("pictures", "phase", "seconds", "bytes")),
-    "data_parallel": ("drift", ("step", "alone", "averaged", "drift_alone", "drift_averaged")),
-    "data_parallel_replicas": ("replicas", ("gradients", "rank", "step", "bias_0", "bias_1")),
-    "messages_timeline": ("timeline", TIMELINE + ("schedule", )),
-    "overlap_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
-    "overlap_link_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
-    "bench_overlap": ("timeline", TIMELINE + ("overlap", "stream", "cap_mib", "link_mb_s"), "bench_overlap_grid"),
-    "unused_parameters_timeline": ("timeline", TIMELINE + ("part", "stream")),
-    "checkpoint_failover": ("stories", ("story", "what", "rank", "begin_s", "end_s", "samples")),
-    "nodes": ("nodes", ("levels", "bytes", "expected_bytes_leaving_node", "bytes_leaving_node", "seconds")),
-    "sharded_bill": ("memory", ("stage", "ranks", "parameters", "gathered", "gradients", "buckets", "moments", "activations", "communicator")),
-    "cluster_scale": ("scaling", ("scaling", "ranks", "nodes", "step_s", "predicted_s", "ideal_s")),
+    "all_reduce_steps": ("holdings", "algorithm step rank chunk ranks received sent step_us"),
+    "broadcast_readers": ("readers", "algorithm reader begin_seconds end_seconds"),
+    "kernels_warps": ("warps", "order step thread"),
+    "sgd": ("descent", "learning_rate epoch step w1 w2 b loss"),
+    "gradient_accumulation": ("descent", "way houses step w1 w2 b loss"),
+    "bench_micro_batches": ("tensors", "pictures phase seconds bytes"),
+    "data_parallel": ("drift", "step alone averaged drift_alone drift_averaged"),
+    "data_parallel_replicas": ("replicas", "gradients rank step bias_0 bias_1"),
+    "messages_timeline": ("timeline", TIMELINE + "schedule"),
+    "overlap_timeline": ("timeline", TIMELINE + "overlap stream"),
+    "overlap_link_timeline": ("timeline", TIMELINE + "overlap stream"),
+    "bench_overlap": ("timeline", TIMELINE + "overlap stream cap_mib link_mb_s",
+                      "bench_overlap_grid"),
+    "unused_parameters_timeline": ("timeline", TIMELINE + "part stream"),
+    "checkpoint_failover": ("stories", "story what rank begin_s end_s samples"),
+    "nodes": ("nodes", "levels bytes expected_bytes_leaving_node bytes_leaving_node seconds"),
+    "sharded_bill": ("memory", "stage ranks parameters gathered gradients buckets moments "
+                     "activations communicator"),
+    "cluster_scale": ("scaling", "scaling ranks nodes step_s predicted_s ideal_s"),
 }
 
 
@@ -54,15 +56,16 @@ def source_of(root, name):
 
 
 def runs_of(root, name):
-    """Returns all files that are played, with the day of the reader's own run, or ""."""
+    """Returns all files that are played, with the day on which this machine made them, or ""."""
     path, own = source_of(root, name)
-    made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
     made_here = Path(root) / "build/web/recordings"
-    others = [other for what in ("ranks", "rate")
-              for other in sorted(made_here.glob(f"{name}_*_{what}.csv"))]
-    if own and others:  # the reader's own may be of any number of ranks
-        others.insert(0, Path(root) / "plots/reference" / f"{name}.csv")
-    return [(path, made)] + [(other, "") for other in others]
+    paths = [path] + [other for what in ("ranks", "rate")
+                      for other in sorted(made_here.glob(f"{name}_*_{what}.csv"))]
+    reference = Path(root) / "plots/reference" / f"{name}.csv"
+    if own and len(paths) > 1:  # the reader's own may be of any number of ranks
+        paths.insert(1, reference)
+    days = (datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() for path in paths)
+    return [(path, "" if path == reference else day) for path, day in zip(paths, days, strict=True)]
 
 
 def lacking(text, wanted):
@@ -72,8 +75,9 @@ def lacking(text, wanted):
 
 
 def shortened(text):
-    """Returns a CSV file without the digits of its numbers that no picture shows: seven are left."""
-    return re.sub(r"(?<![^,\n])-?\d+\.\d{4,}(e[-+]?\d+)?(?![^,\n])", lambda number: f"{float(number[0]):.7g}", text)
+    """Returns a CSV file with seven digits of each number: no picture shows more."""
+    return re.sub(r"(?<![^,\n])-?\d+\.\d{4,}(e[-+]?\d+)?(?![^,\n])",
+                  lambda number: f"{float(number[0]):.7g}", text)
 
 
 class PlayPictures(SphinxTransform):
@@ -88,7 +92,7 @@ class PlayPictures(SphinxTransform):
             runs = runs_of(self.env.srcdir, file)
             for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{file}.csv"]:
                 links.note_own(self.env, path)
-            lacks = {path: lacking(path.read_text(), columns) for path, _ in runs}
+            lacks = {path: lacking(path.read_text(), columns.split()) for path, _ in runs}
             for path, missing in lacks.items():
                 if missing:
                     LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
@@ -105,7 +109,8 @@ class PlayPictures(SphinxTransform):
 def visit_recording(self, node):
     if self.builder.name != "html":
         return
-    self.body.append(f'<figure class="recording" data-name="{node["name"]}" data-scene="{node["scene"]}">')
+    self.body.append(f'<figure class="recording" data-name="{node["name"]}" '
+                     f'data-scene="{node["scene"]}">')
 
 
 def depart_recording(self, node):
@@ -118,5 +123,6 @@ def depart_recording(self, node):
 
 
 def setup(app):
-    app.add_node(recording, html=(visit_recording, depart_recording), epub=(visit_recording, depart_recording))
+    shown = visit_recording, depart_recording
+    app.add_node(recording, html=shown, epub=shown)
     app.add_transform(PlayPictures)
