@@ -10,17 +10,14 @@ if ! cmp -s "$root"/{tools/web,build/web/packages}/requirements.txt; then
 fi
 cd "$root" || exit 1
 sphinx() { "$python" -m sphinx -q -W --keep-going -b html -c "$root/tools/web" -d "$scratch/doctrees" "$@"; }  # BOOK SITE
-broken_pages() {  # FOLDER: the pages of an EPUB that are no XML, with the reason
-    "$python" - "$1" <<'END'
+broken_pages() {  # FOLDER: the first page of an EPUB that is no XML, with the reason
+    "$python" - "$1" 2>&1 <<'END'
 import pathlib, sys, xml.parsers.expat as expat
-broken = []
 for page in sorted(pathlib.Path(sys.argv[1]).rglob("*.xhtml")):
     try:
         expat.ParserCreate().Parse(page.read_bytes(), True)
     except expat.ExpatError as error:
-        broken.append(f"{page.relative_to(sys.argv[1])}: {error}")
-print(*broken, sep="\n")
-sys.exit(bool(broken))
+        sys.exit(f"{page}: {error}")
 END
 }
 
@@ -47,7 +44,7 @@ for page in "$site"/chapters/[0-9]*/README.html; do
 done
 # An EPUB of the whole book: with pages that readers open, and all chapters.
 sphinx -j 2 -b epub "$root" "$scratch/book_epub" &>"$scratch/said" || complain "the EPUB gets warnings: $(cat "$scratch/said")"
-broken=$(broken_pages "$scratch/book_epub") || complain "no reader opens these pages of the EPUB:"$'\n'"$broken"
+broken=$(broken_pages "$scratch/book_epub") || complain "no reader opens this page of the EPUB: $broken"
 for readme in chapters/[0-9]*/README.md; do
     [[ -s $scratch/book_epub/${readme%.md}.xhtml ]] || complain "the EPUB lacks $readme"
 done
@@ -158,7 +155,7 @@ for page in "$scratch/singlehtml/README.html" "$scratch/epub/chapters/01_line/RE
     hides 'source/' "$page"
     hides 'class="live"' "$page"
 done
-broken=$(broken_pages "$scratch/epub") || complain "no reader opens these pages of the little EPUB:"$'\n'"$broken"
+broken=$(broken_pages "$scratch/epub") || complain "no reader opens this page of the little EPUB: $broken"
 
 # mistake WORDS FILE SED: the file with this change is refused with these words.
 mistake() {

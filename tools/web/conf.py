@@ -1,4 +1,4 @@
-"""How Sphinx makes the web edition. The READMEs where they stand are its source: `./book web` (tools/web/verbs.sh) calls it."""
+"""How Sphinx makes the web edition of the READMEs, for `./book web` (tools/web/verbs.sh)."""
 import sys
 from pathlib import Path
 

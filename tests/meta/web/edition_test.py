@@ -1,33 +1,33 @@
-"""The functions of the web edition's extension (tools/web/edition) that decide something, each on right and on wrong examples."""
+"""What the web edition's extension (tools/web/edition) decides, on right and on wrong examples."""
 import pathlib
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/web"))
-from edition import contents, excerpts, glossary, graph, links, names, predictions, recordings, sources  # noqa: E402
+from edition import (contents, excerpts, glossary, graph, links, names, predictions,  # noqa: E402
+                     recordings, sources)
 
 
 class Tree(unittest.TestCase):
     """A test with a book of its own: files by path, with their text."""
 
-    def tree(self, **files):
+    def tree(self, files):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         root = pathlib.Path(folder.name)
         for path, text in files.items():
-            target = root / path.replace("__", "/").replace("_dot_", ".")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
         return root
 
 
 class Links(Tree):
 
     def setUp(self):
-        self.root = self.tree(README_dot_md="", chapters__01__README_dot_md="", chapters__01__a_dot_cu="",
-                              chapters__01__show__b_dot_cpp="", chapters__words_dot_md="",
-                              solutions__01__NOTES_dot_md="", tests__bench__01__c_dot_cpp="")
+        self.root = self.tree(dict.fromkeys((
+            "README.md", "chapters/01/README.md", "chapters/01/a.cu", "chapters/01/show/b.cpp",
+            "chapters/words.md", "solutions/01/NOTES.md", "tests/bench/01/c.cpp"), ""))
 
     def target(self, docname, link):
         pages = {"README.md", "chapters/01/README.md", "chapters/words.md"}
@@ -45,9 +45,8 @@ class Links(Tree):
                          links.Target("page", "chapters/words", "rank"))
 
     def test_file_and_folder_without_a_page(self):
-        self.assertEqual(self.target("chapters/01/README", "a.cu").kind, "source")
-        self.assertEqual(self.target("chapters/01/README", "show"), links.Target("source", "chapters/01/show"))
-        self.assertEqual(self.target("README", "tests/bench"), links.Target("source", "tests/bench"))
+        for path in ("chapters/01/a.cu", "chapters/01/show", "tests/bench", "tests/bench/01"):
+            self.assertEqual(self.target("README", path), links.Target("source", path))
 
     def test_left_out_whether_it_is_there_or_not(self):
         for link in ("../solutions/01/NOTES.md", "../tests", "../my/01"):
@@ -72,9 +71,11 @@ class Excerpts(Tree):
 class Glossary(unittest.TestCase):
 
     def test_entries_as_plain_text(self):
-        text = ('# Glossary\n\n- <a id="rank"></a>**rank** ([05](05_ranks)): A *program* with `one`\n  device, see\n'
-                '  [world](x). <!-- not checked -->\n- <a id="a-b"></a>**a b** ([06](06)): Two.\n- no entry\n')
-        self.assertEqual(glossary.entries(text), {"rank": "A program with one device, see world.", "a-b": "Two."})
+        text = ('# Glossary\n\n- <a id="rank"></a>**rank** ([05](05_ranks)): A *program* with\n'
+                '  `one` device, see\n  [world](x). <!-- not checked -->\n'
+                '- <a id="a-b"></a>**a b** ([06](06)): Two.\n- no entry\n')
+        self.assertEqual(glossary.entries(text),
+                         {"rank": "A program with one device, see world.", "a-b": "Two."})
 
 
 class Sources(Tree):
@@ -91,48 +92,55 @@ class Sources(Tree):
         self.assertIn('<b id=L2><i class=s>"b"</i>\n</b>', html)
 
     def test_first_reading_and_folders(self):
-        root = self.tree(chapters__01__README_dot_md="| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n",
-                         chapters__01__a_dot_cu="a", chapters__01__show__c_dot_cpp="c", chapters__01__show__d_dot_md="d")
-        self.assertEqual(sources.first_reading(root, "chapters/01/show/c.cpp"), ["chapters/01/a.cu"])
-        self.assertEqual(sources.shown(root, {"chapters/01/show"}), ["chapters/01/show", "chapters/01/show/c.cpp"])
-        self.assertEqual(sources.shown(root, {"chapters/01/show/c.cpp"}), ["chapters/01/a.cu", "chapters/01/show/c.cpp"])
+        table = "| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n"
+        root = self.tree({"01/README.md": table, "01/a.cu": "", "01/b/c.cpp": "", "01/b/d.md": ""})
+        self.assertEqual(sources.first_reading(root, "01/b/c.cpp"), ["01/a.cu"])
+        self.assertEqual(sources.shown(root, {"01/b"}), ["01/b", "01/b/c.cpp"])
+        self.assertEqual(sources.shown(root, {"01/b/c.cpp"}), ["01/a.cu", "01/b/c.cpp"])
 
 
 class Names(Tree):
 
     def test_declared_outside_of_classes(self):
-        text = ("struct Slice;\nclass Ring final {\n    int inside(int);\nstd::size_t bytes_of(Type type);\n"
-                "void Ring::send(int) {\n// void talk(int)\nreturn_value(3);\nint main() {\ntemplate <typename T> struct Box {\n")
+        text = ("struct Slice;\nclass Ring final {\n    int inside(int);\nstd::size_t bytes_of();\n"
+                "void Ring::send(int) {\n// void talk(int)\nreturn_value(3);\nint main() {\n"
+                "template <typename T> struct Box {\n")
         self.assertEqual([name for name, _ in names.declared(text)], ["Ring", "bytes_of", "Box"])
 
     def test_a_header_wins_and_a_name_with_two_births_has_none(self):
-        root = self.tree(a_dot_hpp="void both(int);\nvoid ring(int);\n", b_dot_hpp="\nvoid both(int);\n",
-                         c_dot_cu="void ring(int) {\nvoid own(int) {\n")
-        self.assertEqual(names.births(root, ["a.hpp", "b.hpp", "c.cu"]), {"a.hpp": {"ring": 2}, "c.cu": {"own": 2}})
+        files = {"a.hpp": "void both(int);\nvoid ring(int);\n", "b.hpp": "\nvoid both(int);\n",
+                 "c.cu": "void ring(int) {\nvoid own(int) {\n"}
+        found = names.births(self.tree(files), list(files))
+        self.assertEqual(found, {"a.hpp": {"ring": 2}, "c.cu": {"own": 2}})
 
 
 class Contents(unittest.TestCase):
-    overview = ("| | chapter | needs |\n|---|---|---|\n| 00 | [tiny](00_tiny) | |\n| | **I. One device** | |\n"
-                "| 01 | [sgd](01_sgd) | |\n| 02 | [kernels](02_kernels) | 01 |\n")
+    overview = ("| | chapter | needs |\n|---|---|---|\n| 00 | [tiny](00_tiny) | |\n"
+                "| | **I. One device** | |\n| 01 | [sgd](01_sgd) | |\n"
+                "| 02 | [kernels](02_kernels) | 01 |\n")
 
     def test_parts(self):
-        self.assertEqual(contents.parts(self.overview), [("", ["00_tiny"]), ("I. One device", ["01_sgd", "02_kernels"])])
+        self.assertEqual(contents.parts(self.overview),
+                         [("", ["00_tiny"]), ("I. One device", ["01_sgd", "02_kernels"])])
 
     def test_every_page_stands_somewhere(self):
-        docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "chapters/00_tiny/README", "chapters/01_sgd/README",
-                "tests/bench/01_sgd/README", "exercises/01_sgd/README", "exercises/01_sgd/labs/sheet", "common/README"}
+        bench, task = "tests/bench/01_sgd/README", "exercises/01_sgd/README"
+        docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "common/README",
+                "chapters/00_tiny/README", "chapters/01_sgd/README", bench, task,
+                "exercises/01_sgd/labs/sheet"}
         menu = contents.menu(docs, self.overview)
         listed = {line[1:] for line in menu.splitlines() if line.startswith("/")}
         below = {doc for parent in docs for doc in contents.below(parent, docs)}
         self.assertEqual(listed | below | {"README"}, docs)
-        self.assertEqual(contents.below("chapters/01_sgd/README", docs), ["tests/bench/01_sgd/README", "exercises/01_sgd/README"])
-        self.assertEqual(contents.below("exercises/01_sgd/README", docs), ["exercises/01_sgd/labs/sheet"])
+        self.assertEqual(contents.below("chapters/01_sgd/README", docs), [bench, task])
+        self.assertEqual(contents.below(task, docs), ["exercises/01_sgd/labs/sheet"])
 
 
 class Graph(unittest.TestCase):
 
     def test_an_arc_for_each_need(self):
-        rows = [("00", "tiny", "t", "What?", []), ("01", "sgd", "s", "How?", []), ("02", "kernels", "k", "Why?", ["01", "00"])]
+        rows = [("00", "tiny", "t", "What?", []), ("01", "sgd", "s", "How?", []),
+                ("02", "kernels", "k", "Why?", ["01", "00"])]
         svg = graph.drawing(rows, lambda page: page + ".html")
         self.assertEqual(svg.count('class="arc"'), 2)
         self.assertIn('aria-label="02 kernels: Why? (needs 01, 00)"', svg)
@@ -143,41 +151,42 @@ class Predictions(unittest.TestCase):
 
     def test_first_match(self):
         lines = ["server 3 GB", "ring  12.5 MB   1.50", "ring  13 MB   9"]
-        self.assertEqual(predictions.first_match(r"ring +[0-9.]+ [A-Za-z]+ +([0-9.]+)", lines), "1.50")
+        self.assertEqual(predictions.first_match(r"ring +[0-9.]+ [A-Z]+ +([0-9.]+)", lines), "1.50")
         self.assertIsNone(predictions.first_match("^tree ([0-9]+)", lines))
 
     def test_the_last_of_the_readers_own_counts(self):
-        self.assertEqual(predictions.own_measurements("1. 3 (arrays)\n2. x\n1. 4 (arrays)\n"), {"1": "4 (arrays)", "2": "x"})
+        kept = predictions.own_measurements("1. 3 (arrays)\n2. x\n1. 4 (arrays)\n")
+        self.assertEqual(kept, {"1": "4 (arrays)", "2": "x"})
 
 
 class Recordings(Tree):
 
     def test_the_readers_own_run_comes_first(self):
-        root = self.tree(plots__reference__sgd_dot_csv="a\n")
-        self.assertEqual(recordings.source_of(root, "sgd"), (root / "plots/reference/sgd.csv", False))
+        reference = "plots/reference/sgd.csv"
+        root = self.tree({reference: "a\n"})
+        self.assertEqual(recordings.source_of(root, "sgd"), (root / reference, False))
         (root / "out").mkdir()
         (root / "out/sgd.csv").write_text("b\n")
         self.assertEqual(recordings.source_of(root, "sgd"), (root / "out/sgd.csv", True))
 
     def test_runs_of_other_numbers_of_ranks_come_behind(self):
         reference, made = "plots/reference/ring.csv", "build/web/recordings/ring_8_ranks.csv"
-        root = self.tree(**{reference: "a\n", made: "c\n", "out/ring.csv": "b\n"})
-        others = [(root / reference, ""), (root / made, "")]
-        (own, day), *behind = recordings.runs_of(root, "ring")
+        root = self.tree({reference: "a\n", made: "c\n", "out/ring.csv": "b\n"})
+        (own, day), *others = recordings.runs_of(root, "ring")
         self.assertEqual(own, root / "out/ring.csv")
         self.assertRegex(day, r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(behind, others)
+        self.assertEqual(others, [(root / reference, ""), (root / made, day)])
         (root / "out/ring.csv").unlink()
         self.assertEqual(recordings.runs_of(root, "ring"), others)
 
     def test_runs_at_other_rates_come_behind(self):
         made = {f"build/web/recordings/sgd_{name}.csv": "c\n" for name in ("fast_rate", "houses")}
-        root = self.tree(plots__reference__sgd_dot_csv="a\n", **made)
-        runs = recordings.runs_of(root, "sgd")
+        runs = recordings.runs_of(self.tree({"plots/reference/sgd.csv": "a\n"} | made), "sgd")
         self.assertEqual([path.name for path, _ in runs], ["sgd.csv", "sgd_fast_rate.csv"])
 
     def test_digits_that_no_picture_shows_are_left_out(self):
-        self.assertEqual(recordings.shortened('name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'),
+        csv = 'name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'
+        self.assertEqual(recordings.shortened(csv),
                          'name,ms\n"a 1.2345678901",1.234568\n1,-0.001234568\n2.5,2.5\n')
 
     def test_columns(self):

@@ -1,6 +1,6 @@
-"""The single page from which the book is printed, in a real Chromium: paper_test.py PAGE SCREENSHOTS
+"""The single page from which the book is printed, in a Chromium: paper_test.py PAGE SCREENSHOTS
 
-A page that is wider than the paper is printed smaller, all of the book with it; and nobody unfolds on paper what is folded.
+A page wider than the paper has all of the book printed smaller, and nothing unfolds on paper.
 """
 import pathlib
 import sys
@@ -23,27 +23,32 @@ class Paper(Browser):
     def test_it_is_as_wide_as_the_paper(self):
         wide = self.run_in_page("""
             const wide = element => element.getBoundingClientRect().right > innerWidth + 1;
-            return [...document.querySelectorAll("body *")].filter(element => wide(element) && ![...element.children].some(wide))
+            return [...document.querySelectorAll("body *")]
+              .filter(element => wide(element) && ![...element.children].some(wide))
               .map(element => element.outerHTML.slice(0, 120)).slice(0, 5)""")
         self.assertEqual(wide, [])
         self.assertEqual(self.run_in_page("return document.documentElement.scrollWidth"), PAPER)
 
     def test_what_is_folded_is_open(self):
         folded = self.run_in_page("""
+            const seen = element => element.checkVisibility({ contentVisibilityAuto: true });
             return [...document.querySelectorAll("details > :not(summary)")].filter(element =>
-              element.textContent.trim() && !element.checkVisibility({ contentVisibilityAuto: true })).length""")
+              element.textContent.trim() && !seen(element)).length""")
         self.assertEqual(folded, 0)
-        self.assertGreater(self.run_in_page("return document.querySelectorAll('details').length"), 50)
+        self.assertGreater(self.ask("document.querySelectorAll('details').length"), 50)
 
     def test_no_letters_are_too_small_to_read(self):
         small = self.run_in_page("""
-            return [...document.querySelectorAll("p, li, pre, code, h1, h2, h3, h4, h5, h6")].filter(element =>
-              element.textContent.trim() && parseFloat(getComputedStyle(element).fontSize) < 9.5).map(element => element.outerHTML.slice(0, 120)).slice(0, 5)""")
+            const size = element => parseFloat(getComputedStyle(element).fontSize);
+            return [...document.querySelectorAll("p, li, pre, code, h1, h2, h3, h4, h5, h6")]
+              .filter(element => element.textContent.trim() && size(element) < 9.5)
+              .map(element => element.outerHTML.slice(0, 120)).slice(0, 5)""")
         self.assertEqual(small, [])  # 9.5 pixels are 7 points
 
     def test_all_chapters_are_there(self):
         text = self.run_in_page("return document.body.textContent")
-        titles = [readme.read_text().splitlines()[0].removeprefix("# ") for readme in BOOK.glob("chapters/[0-9]*/README.md")]
+        titles = [readme.read_text().splitlines()[0].removeprefix("# ")
+                  for readme in BOOK.glob("chapters/[0-9]*/README.md")]
         self.assertGreater(len(titles), 20)
         self.assertEqual([title for title in titles if title not in text], [])
 

@@ -1,8 +1,4 @@
-"""Follows every link of a site that was built: site_links.py FOLDER.
-
-Prints each that leads nowhere, or out to another node. A parser of HTML would take ten times as
-long: Sphinx and the templates write < and > in tags only.
-"""
+"""Prints each link of a site that leads nowhere, or loads from elsewhere: site_links.py FOLDER."""
 import html
 import os
 import pathlib
@@ -10,6 +6,7 @@ import re
 import sys
 import urllib.parse
 
+# A parser of HTML takes four times as long, and Sphinx and the templates write < only in tags.
 TAG = re.compile(r"<([a-z]\w*)(\s[^>]*)>")
 ATTRIBUTE = re.compile(r'\s(id|href|src|data-source)="?((?<=")[^"]*|[^"\s]+)')
 

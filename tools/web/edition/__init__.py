@@ -1,16 +1,20 @@
-"""The web edition's extension of Sphinx: what a code node does with the READMEs, and what only a site can do.
+"""The web edition's extension of Sphinx: what only a site can do with the READMEs.
 
-Each module has one feature, and a function setup(app) that plugs it in. No README is written for it: all of them read
-what is there, tables, links, comments and fenced blocks.
+Each module has one feature, which its setup(app) plugs in, or whose files its write(app) makes. No
+README is written for it: all of them read what is there, tables, links, comments and fenced blocks.
 """
-from . import (contents, excerpts, glossary, graph, headings, links, live, names, predictions,
-               recordings, sources)
+from . import (contents, excerpts, glossary, graph, links, live, names, predictions, recordings,
+               sources)
 
-FEATURES = (headings, links, glossary, sources, excerpts, names, contents, graph, predictions,
-            recordings, live)
+
+def write(app, error):
+    if not error and app.builder.name == "html":
+        for feature in (sources, names, live):
+            feature.write(app)
 
 
 def setup(app):
-    for feature in FEATURES:
+    for feature in (contents, links, glossary, excerpts, graph, predictions, recordings, live):
         feature.setup(app)
+    app.connect("build-finished", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,12 @@
 """The menu: chapters in their parts, exercises one level below their chapter, then all other pages.
 
-It is read from the table of chapters/README.md, and from where the pages stand; no page has to list another one.
+It is read from the table of chapters/README.md, and from where the pages stand.
 """
 import re
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
 
 CHAPTER = re.compile(r"^(?:chapters|exercises|tests/bench)/(\d\d_\w+)/")
 PART = re.compile(r"^\| *\| *\*\*(.+?)\*\*")
@@ -11,7 +14,7 @@ ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
 
 
 def parts(overview):
-    """Returns the parts of the book as (caption, names of chapters), as the table of the overview has them."""
+    """Returns the parts of the book as (caption, names of chapters), from the overview's table."""
     found = [("", [])]
     for line in overview.splitlines():
         if part := PART.match(line):
@@ -49,11 +52,10 @@ def menu(docs, overview):
         listed.update(pages)
         trees += toctree(caption, [page for page in pages if page in docs])
     rest = [doc for doc in sorted(docs) if doc not in listed and not CHAPTER.match(doc)]
-    beside = [doc for doc in rest if doc.startswith("chapters/")]
-    appendices = [doc for doc in rest if doc.startswith("common/")]
-    project = [doc for doc in rest if doc not in beside + appendices]
-    for caption, pages in (("Beside the chapters", beside), ("Appendices", appendices),
-                           ("The project", project)):
+    for caption, folder in (("Beside the chapters", "chapters/"), ("Appendices", "common/"),
+                            ("The project", "")):
+        pages = [doc for doc in rest if doc.startswith(folder)]
+        rest = [doc for doc in rest if doc not in pages]
         trees += toctree(caption, pages) if pages else ""
     return trees
 
@@ -67,6 +69,17 @@ def add_toctree(app, docname, source):
         source[0] += toctree("", children)
 
 
+class NestSections(SphinxTransform):
+    """Makes of several titles of a README (an exercise each) sections of the first one."""
+    default_priority = 300
+
+    def apply(self):
+        sections = [node for node in self.document.children if isinstance(node, nodes.section)]
+        for section in sections[1:]:
+            self.document.remove(section)
+            sections[0] += section
+
+
 def add_first_page(app):
     """Adds the name by which a folder is opened; the first page itself is README.html."""
     if app.builder.name == "html":
@@ -74,5 +87,6 @@ def add_first_page(app):
 
 
 def setup(app):
+    app.add_transform(NestSections)
     app.connect("builder-inited", add_first_page)
     app.connect("source-read", add_toctree)

@@ -1,4 +1,4 @@
-"""Blocks that a comment describes: an excerpt gets a caption and a button that unfolds its file, and all comments go.
+"""Blocks that a comment describes: an excerpt gets a caption and a button that unfolds its file.
 
     <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->   the block below is from that file
     <!-- output: ./book run 07 --quick -->                the block below is what a terminal shows
@@ -23,7 +23,7 @@ class excerpt(nodes.General, nodes.Element):
 
 
 def find_lines(text, shown):
-    """Returns the first and the last line of `shown` in `text`, whatever its indentation, or None."""
+    """Returns the first and the last line of `shown` in `text`, however indented, or None."""
     lines = [line.strip() for line in text.splitlines()]
     wanted = [line.strip() for line in shown.splitlines()]
     for first in range(len(lines) - len(wanted) + 1):
@@ -59,7 +59,8 @@ class ReadComments(SphinxTransform):
             return
         links.note_source(self.env, paths[0])
         self.env.note_dependency(paths[0])
-        code = nodes.literal_block(shown, shown, language=sources.LEXERS.get(Path(name).suffix, "text"))
+        language = sources.LEXERS.get(Path(name).suffix, "text")
+        code = nodes.literal_block(shown, shown, language=language)
         code.source, code.line = block.source, block.line
         block.replace_self(excerpt("", code, path=paths[0], name=name, lines=where))
 
@@ -85,5 +86,6 @@ def depart_excerpt(self, node):
 
 
 def setup(app):
-    app.add_node(excerpt, html=(visit_excerpt, depart_excerpt), epub=(visit_excerpt, depart_excerpt))
+    shown = visit_excerpt, depart_excerpt
+    app.add_node(excerpt, html=shown, epub=shown)
     app.add_transform(ReadComments)

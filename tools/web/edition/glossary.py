@@ -16,13 +16,14 @@ class glossary_term(nodes.General, nodes.Inline, nodes.TextElement):
 
 
 def entries(text):
-    """Returns, for the anchor of each entry `- <a id="x"></a>**x** (where): meaning`, the meaning as plain text."""
+    """Returns anchor -> meaning, of entries `- <a id="x"></a>**x** (where): meaning`, as text."""
     found = {}
     for token in MarkdownIt().parse(text):
         if token.type != "inline" or not token.content.startswith('<a id="'):
             continue
         anchor = token.content.split('"')[1]
-        words = "".join("\n" if child.type == "softbreak" else child.content for child in token.children
+        words = "".join("\n" if child.type == "softbreak" else child.content
+                        for child in token.children
                         if child.type in ("text", "code_inline", "softbreak"))
         found[anchor] = " ".join(words.partition("): ")[2].split())
     return found
@@ -58,8 +59,8 @@ def resolve_term(app, env, node, content):
     page = ""
     if app.builder.name != "singlehtml":
         page = app.builder.get_relative_uri(node["refdoc"], GLOSSARY)
-    return glossary_term("", "", *content.children, refuri=f"{page}#{anchor}", serial=node["serial"],
-                meaning=app.book_glossary[anchor])
+    return glossary_term("", "", *content.children, refuri=f"{page}#{anchor}",
+                         serial=node["serial"], meaning=app.book_glossary[anchor])
 
 
 def visit_term(self, node):

@@ -1,4 +1,5 @@
-"""The chapters as a graph of what needs what: below the table that has a column "needs", its rows with an arc to each need."""
+"""What chapter needs what: below the table with a column "needs", its rows as a graph."""
+import functools
 import re
 
 from docutils import nodes
@@ -13,7 +14,7 @@ class chapter_graph(nodes.General, nodes.Element):
 
 
 def rows_of(table):
-    """Returns the rows of a table of chapters: (number, name, page, question, needs), or none where it is no such table."""
+    """Returns a table's rows of chapters, (number, name, page, question, needs), if it has any."""
     head = [entry.astext() for entry in table.findall(nodes.entry)][:5]
     if "needs" not in head:
         return []
@@ -22,30 +23,33 @@ def rows_of(table):
         cells = list(row.findall(nodes.entry))
         link = next(iter(row.findall(addnodes.pending_xref)), None)
         if link is not None and re.fullmatch(r"\d\d", cells[0].astext()):
+            number, name, question = (cell.astext() for cell in cells[:3])
             needs = re.findall(r"\b\d\d\b", cells[head.index("needs")].astext())
-            rows.append((cells[0].astext(), cells[1].astext(), link["reftarget"], cells[2].astext(), needs))
+            rows.append((number, name, link["reftarget"], question, needs))
     return rows
 
 
 def drawing(rows, uri):
-    """Returns the graph as SVG: a row for each chapter, and on the left an arc from what is needed to what needs it."""
+    """Returns the graph as SVG: rows, and left of them an arc from each need to who needs it."""
     place = {row[0]: ROW_HEIGHT * (i + 0.5) for i, row in enumerate(rows)}
     arcs, texts = [], []
     for number, name, page, question, needs in rows:
         y = place[number]
         for need in needs:
-            reach = min(TEXT_AT - 30, 10 + 0.27 * (y - place[need]))
-            x = TEXT_AT - 14
-            arcs.append(f'<path class="arc" data-from="{need}" data-to="{number}" d="M{x} {place[need]:g} '
-                        f'C{x - 1.33 * reach:g} {place[need]:g} {x - 1.33 * reach:g} {y:g} {x} {y:g}"/>')
+            top, x = place[need], TEXT_AT - 14
+            left = x - 1.33 * min(TEXT_AT - 30, 10 + 0.27 * (y - top))
+            arcs.append(f'<path class="arc" data-from="{need}" data-to="{number}" '
+                        f'd="M{x} {top:g} C{left:g} {top:g} {left:g} {y:g} {x} {y:g}"/>')
         needed = f"needs {', '.join(needs)}" if needs else "needs no other chapter"
-        texts.append(f'<a href="{uri(page)}" data-chapter="{number}" data-needs="{" ".join(needs)}" '
+        texts.append(f'<a href="{uri(page)}" data-chapter="{number}" '
+                     f'data-needs="{" ".join(needs)}" '
                      f'aria-label="{number} {name}: {question} ({needed})">'
                      f'<circle cx="{TEXT_AT - 14}" cy="{y:g}" r="5"/>'
                      f'<text x="{TEXT_AT}" y="{y + 5:g}">{number} {name}</text></a>')
     height = ROW_HEIGHT * len(rows)
     return (f'<svg class="chapter-graph" viewBox="0 0 {WIDTH} {height}" role="group" '
-            f'aria-label="Chapters, each with arcs to those that it needs">{"".join(arcs + texts)}</svg>')
+            'aria-label="Chapters, each with arcs to those that it needs">'
+            f'{"".join(arcs + texts)}</svg>')
 
 
 class AddGraph(SphinxTransform):
@@ -60,10 +64,10 @@ class AddGraph(SphinxTransform):
 
 def visit_graph(self, node):
     if self.builder.name == "html":
-        here = self.builder.current_docname
-        uri = lambda page: self.builder.get_relative_uri(here, page)
-        self.body.append('<figure class="graph"><figcaption>What needs what: point at a chapter, and its arcs '
-                         'lead up to what it needs and down to what needs it.</figcaption>'
+        uri = functools.partial(self.builder.get_relative_uri, self.builder.current_docname)
+        self.body.append('<figure class="graph"><figcaption>What needs what: point at a chapter, '
+                         'and its arcs lead up to what it needs and down to what needs it.'
+                         '</figcaption>'
                          f'{drawing(node["rows"], uri)}</figure>')
     raise nodes.SkipNode
 

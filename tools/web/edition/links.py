@@ -1,4 +1,4 @@
-"""Where a README's link leads on the site: to a page, to a source page, or nowhere, because the site leaves that out."""
+"""Where a README's link leads on the site: to a page, to a source page, or nowhere."""
 import dataclasses
 import os
 import re
@@ -17,14 +17,14 @@ LEFT_OUT = re.compile(r"(solutions|tests(?!/bench)|my)(/|$)")
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A page (kind "page"), a file or a folder ("source"), something left out ("text") or nothing ("dead")."""
+    """A page (kind "page"), a file or folder ("source"), what is left out ("text"), or "dead"."""
     kind: str
     path: str = ""
     anchor: str = ""
 
 
 def target_of(root, docname, link, is_page):
-    """Returns the Target of a relative link of the page `docname`; is_page(path) says which files are pages."""
+    """Returns the Target of a page's relative link; is_page(path) says which files are pages."""
     path, _, anchor = link.partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(docname), path))
     full = Path(root) / path
@@ -58,18 +58,18 @@ def pages_with_new_files(app, env, added, changed, removed):
 
 
 class ResolveLinks(SphinxTransform):
-    """Turns every relative link into a page's, a source's or plain text; a dead one is a warning."""
+    """Makes of each relative link a page's, a source's or plain text; of a dead one a warning."""
     default_priority = 400
 
     def apply(self):
-        wanted = lambda node: isinstance(node, (addnodes.pending_xref, addnodes.download_reference))
-        for node in list(self.document.findall(wanted)):
-            if node.get("reftype") == "myst":
-                self.resolve(node)
+        for kind in (addnodes.pending_xref, addnodes.download_reference):
+            for node in list(self.document.findall(kind)):
+                if node.get("reftype") == "myst":
+                    self.resolve(node)
 
     def resolve(self, node):
         link = node["reftarget"]
-        if node.get("refdomain") == "doc":  # MyST has found the page, and we look only at the anchor
+        if node.get("refdomain") == "doc":  # MyST has found the page
             link = os.path.relpath(link + ".md", os.path.dirname(self.env.docname) or ".")
             if node.get("reftargetid"):
                 link += "#" + node["reftargetid"]

@@ -1,6 +1,6 @@
-"""Kernels that run in the page: behind what a run of chapter 02 prints, a figure in which the reader runs the same kernel.
+"""Kernels that run in the page: below what chapter 02's run prints, a figure runs the same kernel.
 
-static/live_figure.js has the figures' programs; tools/web/live compiles them. Only pages with a figure load the kernels.
+static/live_figure.js has the figures' programs, and tools/web/live compiles them.
 """
 import base64
 from pathlib import Path
@@ -13,14 +13,13 @@ LOGGER = logging.getLogger(__name__)
 KERNELS = Path(__file__).resolve().parents[1] / "live/kernels.wasm"
 SCRIPTS = ("kernels.js", "live.js", "live_figure.js")
 
-# For each page the programs, and how the title of the printed table begins behind which they stand.
+# The programs, and how the title of the printed table begins after which each stands.
+PAGE = "chapters/02_kernels/README"
 PROGRAMS = {
-    "chapters/02_kernels/README": {
-        "vector_add": "By grid_range: element i is computed by",
-        "streams": "Two results, and what the host reads",
-        "race": "Two threads at the same time add 1 to a sum",
-        "tree": "The same kernel without these barriers",
-    },
+    "vector_add": "By grid_range: element i is computed by",
+    "streams": "Two results, and what the host reads",
+    "race": "Two threads at the same time add 1 to a sum",
+    "tree": "The same kernel without these barriers",
 }
 
 
@@ -32,16 +31,15 @@ class PlaceFigures(SphinxTransform):
     default_priority = 445
 
     def apply(self):
-        programs = PROGRAMS.get(self.env.docname, {})
         blocks = list(self.document.findall(nodes.literal_block))
-        for program, title in programs.items():
+        for program, title in PROGRAMS.items() if self.env.docname == PAGE else ():
             printed = [block for block in blocks if f"\n{title}" in block.astext()]
-            if len(printed) != 1:
-                LOGGER.warning("%s blocks with '%s': the figure of %s has no place", len(printed), title, program,
-                               location=self.document)
-                continue
-            block = printed[0]
-            block.parent.insert(block.parent.index(block) + 1, live("", program=program))
+            if len(printed) == 1:
+                printed[0].parent.insert(printed[0].parent.index(printed[0]) + 1,
+                                         live("", program=program))
+            else:
+                LOGGER.warning("%s blocks with '%s': the figure of %s has no place", len(printed),
+                               title, program, location=self.document)
 
 
 def visit_live(self, node):
@@ -56,9 +54,7 @@ def load_scripts(app, docname, template, context, doctree):
             app.add_js_file(name, priority=900, defer="defer")  # after recording.js
 
 
-def write(app, error):
-    if error or app.builder.name != "html":
-        return
+def write(app):
     text = base64.b64encode(KERNELS.read_bytes()).decode()
     (Path(app.outdir) / "_static/kernels.js").write_text(f'window.bookKernels = "{text}";\n')
 
@@ -67,4 +63,3 @@ def setup(app):
     app.add_node(live, html=(visit_live, None), epub=(visit_live, None))
     app.add_transform(PlaceFigures)
     app.connect("html-page-context", load_scripts)
-    app.connect("build-finished", write)

@@ -1,12 +1,14 @@
-"""Where each name of the book is born: names.js leads from a name in any code to the line that declares it."""
+"""Where each name is born: names.js leads from a name in any code to the line that declares it."""
 import json
 import re
 from pathlib import Path
 
 from . import sources
 
-TYPE = re.compile(r"^(?:template <.*> *)?(?:class|struct|enum class|enum) ([A-Za-z_]\w*)(?: final)?(?: :.*)? \{")
-FUNCTION = re.compile(r"^(?!return|using|typedef|namespace|else|#|//)[A-Za-z_][\w:<>,&*\[\] ]*[ &*]([a-z_]\w{2,})\(")
+TYPE = re.compile(r"^(?:template <.*> *)?(?:class|struct|enum class|enum) ([A-Za-z_]\w*)"
+                  r"(?: final)?(?: :.*)? \{")
+FUNCTION = re.compile(r"^(?!return|using|typedef|namespace|else|#|//)[A-Za-z_][\w:<>,&*\[\] ]*"
+                      r"[ &*]([a-z_]\w{2,})\(")
 
 
 def declared(text):
@@ -18,7 +20,7 @@ def declared(text):
 
 
 def births(root, paths):
-    """Returns path -> name -> line, for the names that only one header declares, or else only one kernel file."""
+    """Returns path -> name -> line, of names that one header declares, or else one kernel file."""
     headers, kernels = {}, {}
     for path in paths:
         known = headers if Path(path).suffix in (".hpp", ".cuh") else kernels
@@ -32,15 +34,8 @@ def births(root, paths):
     return found
 
 
-def write(app, error):
-    if error or app.builder.name != "html":
-        return
+def write(app):
     code = [path for path in sources.all_shown(app) if path.startswith(("chapters/", "common/"))
             and path.endswith((".cu", ".cuh", ".hpp"))]
     text = json.dumps(births(app.srcdir, code), separators=(",", ":"), sort_keys=True)
-    target = Path(app.outdir) / "_static" / "names.js"
-    target.write_text(f"// Where each name of the book is born, by tools/web/edition/names.py.\nwindow.bookNames={text};\n")
-
-
-def setup(app):
-    app.connect("build-finished", write)
+    (Path(app.outdir) / "_static/names.js").write_text(f"window.bookNames={text};\n")

@@ -1,7 +1,7 @@
-"""Predict first: tells predictions.js which questions a chapter asks, which sections answer them, and what was measured.
+"""Predict first: tells predictions.js a chapter's questions, their sections, and what was measured.
 
-The form of the two sections is that of tools/predictions.sh. What was measured is what the reader's own last
-`./book run NN --predict` has kept in my/NN_name/measured, or else what the README's own blocks show.
+tools/predictions.sh has the form of the two sections. What was measured is what the reader's last
+`./book run NN --predict` has kept in my/NN_name/measured, or else what the README's blocks show.
 """
 import json
 import re
@@ -21,10 +21,8 @@ class predictions(nodes.General, nodes.Element):
 
 
 def section_called(document, title):
-    for section in document.findall(nodes.section):
-        if section[0].astext() == title:
-            return section
-    return None
+    return next((section for section in document.findall(nodes.section)
+                 if section[0].astext() == title), None)
 
 
 def items_of(section):
@@ -38,14 +36,11 @@ def items_of(section):
 def first_match(regex, lines):
     """Returns the group of the first line that the extended regular expression matches, or None."""
     pattern = re.compile(regex.replace("[:space:]", r"\s"))
-    for line in lines:
-        if found := pattern.search(line):
-            return found[1]
-    return None
+    return next((found[1] for line in lines if (found := pattern.search(line))), None)
 
 
 def own_measurements(text):
-    """Returns number -> what was measured, from the lines `1. text` that a run has kept; the last one of each counts."""
+    """Returns number -> what was measured, of a run's lines `1. text`, the last of each number."""
     return dict(re.findall(r"^(\d+)\. (.+)$", text, re.M))
 
 
@@ -79,10 +74,8 @@ class ReadPredictions(SphinxTransform):
         return entry
 
     def identifier(self, slug):
-        for section in self.document.findall(nodes.section):
-            if section.get("slug") == slug:
-                return section["ids"][0]
-        return slug
+        return next((section["ids"][0] for section in self.document.findall(nodes.section)
+                     if section.get("slug") == slug), slug)
 
     def shown_lines(self):
         """Yields the lines that the README's blocks show of runs."""
@@ -93,7 +86,8 @@ class ReadPredictions(SphinxTransform):
 
 def visit_predictions(self, node):
     if self.builder.name == "html":
-        data = json.dumps({"chapter": node["chapter"], "questions": node["questions"]}).replace("</", "<\\/")
+        asked = {"chapter": node["chapter"], "questions": node["questions"]}
+        data = json.dumps(asked).replace("</", "<\\/")
         self.body.append(f'<script type="application/json" id="book-predictions">{data}</script>')
     raise nodes.SkipNode
 

@@ -1,6 +1,6 @@
-"""Plain pages of the files that READMEs link: the code with its line numbers, and the chapter's other files beside it.
+"""Plain pages of the files that READMEs link: code with line numbers, and links to the ● files.
 
-They stand under source/, outside Sphinx: without its menu and its search, some hundred of them are a few megabytes.
+They stand under source/, outside Sphinx: with its menu and its search they would be far larger.
 """
 import functools
 import html
@@ -68,15 +68,7 @@ def files_of(root, path):
     """Returns a folder's own files that can be read as text, but for pages and pictures."""
     entries = sorted(entry for entry in (Path(root) / path).iterdir() if entry.is_file())
     return [entry.relative_to(root).as_posix() for entry in entries
-            if entry.suffix not in (".md", ".svg", ".csv") and is_text(entry)]
-
-
-def is_text(path):
-    try:
-        path.read_text()
-    except UnicodeDecodeError:
-        return False
-    return True
+            if entry.suffix not in (".md", ".svg", ".csv") and b"\0" not in entry.read_bytes()]
 
 
 def shown(root, linked):
@@ -93,9 +85,7 @@ def all_shown(app):
     return shown(app.srcdir, set().union(*(kept.get("sources", ()) for kept in pages)))
 
 
-def write(app, error):
-    if error or app.builder.name != "html":
-        return
+def write(app):
     root, paths = Path(app.srcdir), all_shown(app)
     pages = {doc.removesuffix("/README"): f"{doc}.html" for doc in app.env.found_docs}
     pages |= {path: f"source/{path}.html" for path in paths}
@@ -113,7 +103,3 @@ def write(app, error):
                 path=path, link=link, code=code, first_reading=first_reading(root, path))
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(made)
-
-
-def setup(app):
-    app.connect("build-finished", write)
