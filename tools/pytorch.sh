@@ -5,7 +5,8 @@ setup() {
     case $* in
         pytorch) setup_pytorch ;;
         mpis) setup_mpis ;;
-        *) bad_input "setup takes what is to be set up; there are: pytorch, mpis." ;;
+        web) setup_web ;;
+        *) bad_input "setup takes what is to be set up; there are: pytorch, mpis, web." ;;
     esac
 }
 # make_environment NAME: sets $python to that of build/NAME, a virtual environment, and $log to build/NAME.log.

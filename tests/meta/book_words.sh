@@ -54,8 +54,8 @@ expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all
 expect_sentence 2 "test does not take '-all'; it takes the number of a chapter, --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
-expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis." "$book" setup
-expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis." "$book" setup torch
+expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis, web." "$book" setup
+expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis, web." "$book" setup torch
 expect_sentence 2 "read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each." "$book" read
 expect_sentence 2 "under takes what the book is to be put under; there is: torch." "$book" under jax
 expect_sentence 2 "--ranks takes the number of ranks, such as --ranks 2." "$book" under torch --ranks two

@@ -25,6 +25,12 @@ web() {  # [--open] [--pdf]
     fi
 }
 
+setup_web() {
+    folder=$root/build/web log=$folder/book.log
+    lock_folder
+    prepare_sphinx
+    unlock_folder
+}
 # Sphinx and what it needs, of the versions that requirements.txt pins, in an environment of the build folder's own.
 prepare_sphinx() {
     local python pinned=$root/tools/web/requirements.txt here=$folder/packages
