@@ -283,7 +283,7 @@ int __tsan_atomic32_fetch_add(volatile int* address, int value, int) {
     *address = old + value;
     return old;
 }
-// Of the host: how many streams there are.
+// Counts the host's streams down.
 int __tsan_atomic32_fetch_sub(volatile int* address, int value, int order) {
     return __tsan_atomic32_fetch_add(address, -value, order);
 }
