@@ -275,7 +275,7 @@ while (($#)); do
 done
 [[ $only =~ ^(excerpt|output|slow)?$ ]] || bad_input "--only takes excerpt, output or slow."
 if ((${#readmes[@]} == 0)); then
-    mapfile -t readmes < <({ find README.md chapters common exercises -name README.md 2>/dev/null; compgen -G 'chapters/*.md'; } | sort -u)
+    mapfile -t readmes < <({ find README.md chapters common exercises tools tests/bench -name README.md 2>/dev/null; compgen -G 'chapters/*.md'; } | sort -u)
 fi
 for readme in "${readmes[@]}"; do
     filled "$readme" >"$scratch/readme"
