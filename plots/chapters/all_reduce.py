@@ -155,9 +155,11 @@ def draw_bench_all_reduce(measured):
         "server": dict(color="#7a4a2b", linestyle="--"),
         "mine": dict(color="black", marker="D", linewidth=2.2),
     }
-    others = sorted({row[0] for row in rows} - set(styles))  # MPIs that --mpi has named
+    # MPIs that --mpi has named, and all-reduces that are new.
+    others = sorted({row[0] for row in rows} - set(styles))
     for name, marker in zip(others, "sv^P"):
-        styles[name] = dict(color="#d98880", linestyle=":", marker=marker)
+        styles[name] = dict(color="#d98880" if "MPI" in name else "#3a6b6b", linestyle=":",
+                            marker=marker)
     for panel, ranks in zip(panels, counts):
         for name, style in styles.items():
             points = [(int(row[2]), float(row[3])) for row in rows

@@ -47,7 +47,7 @@ fi
 # What make_readmes.sh makes of a small book.
 book=$scratch/book
 mkdir -p "$book/chapters/01_x"
-cp -r book tools "$book"
+cp -r book tools cmake "$book"
 rm "$book/tools/explore/engine/README.md"  # it links chapters, which are not in this one
 cat >"$book/chapters/01_x/x.cu" <<'END'
 // Two functions.

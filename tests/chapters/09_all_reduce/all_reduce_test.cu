@@ -12,6 +12,14 @@
 namespace ddp::test {
 namespace {
 
+// Which of all_reduces[] they are.
+bool is_on_host(std::size_t algorithm) {
+    return all_reduces[algorithm].run == nullptr;
+}
+bool is_for_short_arrays(std::size_t algorithm) {
+    return all_reduces[algorithm].most_bytes == Collectives::most_staged;
+}
+
 // Returns the number of wrong elements after all algorithms and counts in a row on the same arrays,
 // without the host waiting.
 template <class T>
@@ -195,13 +203,13 @@ TEST_CASE("all operations in a row, without the host waiting") {
             rank.barrier();
             Dice dice(99);
             for (int turn = 0; turn < 300; turn++) {
-                const std::uint32_t kind = dice.roll(8);
-                if (kind == 6) {
+                const std::size_t kind = dice.roll(std::size(all_reduces) + 2);
+                if (kind == std::size(all_reduces)) {
                     others.broadcast(stream);
-                } else if (kind == 7) {
+                } else if (kind > std::size(all_reduces)) {
                     others.pass_on(stream);
                 } else {
-                    const bool is_short = kind == 5 || dice.roll(2) == 0;
+                    const bool is_short = is_for_short_arrays(kind) || dice.roll(2) == 0;
                     check.all_reduce(algorithms[kind].run,
                                      dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
                 }
@@ -229,8 +237,8 @@ TEST_CASE("operations on two streams run in the order of the calls") {
         Dice dice(5);
         for (int turn = 0; turn < 100; turn++) {
             const std::size_t which = dice.roll(2);
-            checks[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
-                                     streams[which]);
+            checks[which].all_reduce(algorithms[dice.roll(std::size(all_reduces))].run,
+                                     dice.turn(dice.roll(9000)), streams[which]);
         }
         for (std::size_t i : {0, 1}) {
             peers.synchronize(streams[i]);
@@ -255,7 +263,7 @@ TEST_CASE("two Peers at once do not wait for each other") {
         Dice dice(7);
         for (int turn = 0; turn < 60; turn++) {
             const Turn of_both = dice.turn(dice.roll(16'000));
-            const std::uint32_t algorithm = dice.roll(6);
+            const std::size_t algorithm = dice.roll(std::size(all_reduces));
             for (std::size_t i : {0, 1}) {
                 const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // in the opposite order
                 checks[which].all_reduce(algorithms[which][algorithm].run, of_both, streams[which]);
@@ -312,18 +320,20 @@ std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_e
 
 TEST_CASE("calls that make no sense are refused") {
     for (const std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
-        for (std::size_t algorithm = 0; algorithm < 6; algorithm++) {
+        for (std::size_t algorithm = 0; algorithm < std::size(all_reduces); algorithm++) {
             const std::string refusal = refusal_of(algorithm, count, false, false);
-            CAPTURE(refusal, count, algorithm);
-            const char* const texts[] = {": the data does not lie in this rank's arena",
-                                         "a HostRing for 1000 elements cannot reduce ",
-                                         ": it is for up to "};
-            REQUIRE(has(refusal, texts[algorithm == 2 ? 1 : algorithm == 5 ? 2 : 0]));
+            CAPTURE(refusal, count, all_reduces[algorithm].name);
+            REQUIRE(has(refusal, is_on_host(algorithm)
+                                     ? "a HostRing for 1000 elements cannot reduce "
+                                 : is_for_short_arrays(algorithm)
+                                     ? ": it is for up to "
+                                     : ": the data does not lie in this rank's arena"));
         }
     for (const bool input_is : {false, true})
-        for (const std::size_t algorithm :
-             {0, 1, 3, 4}) {  // the algorithms whose arrays other ranks access
-            CAPTURE(algorithm, input_is);
+        for (std::size_t algorithm = 0; algorithm < std::size(all_reduces); algorithm++) {
+            if (is_on_host(algorithm) || is_for_short_arrays(algorithm))
+                continue;  // their arrays may lie anywhere: no other rank accesses them
+            CAPTURE(all_reduces[algorithm].name, input_is);
             REQUIRE(has(refusal_of(algorithm, 100, input_is, !input_is),
                         ": the data does not lie in this rank's arena"));
         }
