@@ -32,6 +32,7 @@ test_bad_input() {
 }
 # shellcheck disable=SC1091,SC2034  # choose_nodes is ./book's, and reads what is set here
 test_launcher() {
+    . "$root/tools/build.sh"
     . "$root/tools/cluster/verbs.sh"
     mpirun() { :; }
     srun() { [[ $* == --mpi=list ]] && echo "MPI plugin types are... $plugins"; }

@@ -96,7 +96,7 @@ test_launcher() {
         choose_launcher "${@:3}"
         [[ "${launcher[*]} | ${options[*]}" == "$1" ]] || complain "./book run ${*:2} becomes ${launcher[*]} | ${options[*]}"
     }
-    . "$root/tools/cluster/verbs.sh"
+    . "$root/tools/build.sh"
     unset CUDA_ON_CPU DDP_HOSTFILE
     launches " | --quick --processes 3" 15_overlap --quick --processes 3
     local DDP_HOSTFILE=/run/hostfile

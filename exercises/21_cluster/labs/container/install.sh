@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build libboost-context-dev libopenblas-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
     libopenmpi-dev openmpi-bin openssh-client iproute2 dataset-fashion-mnist)
-programs=(ranks data_parallel bench_all_reduce nodes overlap checkpoint_failover)
+programs=(ranks data_parallel bench_all_reduce nodes bench_nodes overlap checkpoint_failover)
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
