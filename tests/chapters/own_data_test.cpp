@@ -63,8 +63,8 @@ TEST_CASE("own data: a table") {
     const std::string no_cnn =
         "--model cnn needs pictures, and --data is a table: take --model mlp.\n";
     REQUIRE(program("network").refusal(data + Words{"--model", "cnn"}) == "error: " + no_cnn);
-    REQUIRE(program("overlap").refusal(data + Words{"--ranks", "2", "--model", "cnn"}, 1) ==
-            "error: rank 0: " + no_cnn);
+    REQUIRE(has(program("overlap").refusal(data + Words{"--ranks", "2", "--model", "cnn"}, 1),
+                ": " + no_cnn));  // either rank may be the first to say so
     REQUIRE(program("gradient_accumulation").refusal({"--data", table.path()}) ==
             "error: this chapter's --data takes pictures; 03_network takes a table, too.\n");
     REQUIRE(program("checkpoint_failover")
