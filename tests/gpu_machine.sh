@@ -7,23 +7,23 @@
 #     tests/gpu_machine.sh --processes     is measured, is not done again
 #     tests/gpu_machine.sh --benches
 #     tests/gpu_machine.sh --build TARGET...   these only
-#     tests/gpu_machine.sh --build-only    the target all of it, not optimised and without a GPU, packages out of sight
+#     tests/gpu_machine.sh --build-only    all that holds a kernel, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-out=${OUT:-$root/out}
-cores=$(nproc)
+out=${OUT:-$root/out} cores=$(nproc)
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 
 give_up() {
     echo "$*" >&2
     exit 1
 }
+kernels_besides=(bench_runtime chapter_all_reduce_bench test_{block_reduce,nccl_communicator,sharded_prefetch})  # not in all
 rehearsal=false folder=$root/build/cuda targets=(all rest long) phases=(build tests processes benches) limit=infinity
 case "$*" in
     "") ;;
     "--build "*) phases=(build) limit=${GPU_MACHINE_SECONDS:-540} targets=("${@:2}") ;;
     --build | --tests | --processes | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;
-    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) phases=(build) ;;
+    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all "${kernels_besides[@]}") phases=(build) ;;
     *) give_up "gpu_machine.sh takes nothing, --build (with or without targets), --tests, --processes, --benches or --build-only." ;;
 esac
 [[ " ${phases[*]} " == *" build "* || -f $folder/CTestTestfile.cmake ]] ||
