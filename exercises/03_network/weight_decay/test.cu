@@ -196,7 +196,7 @@ void check_two_parameters() {
     held();
 }
 
-// What a training that is resumed begins with.
+// Tests what a resumed training begins with.
 void check_state() {
     Device device;
     const auto w = parameter(device, {4});
