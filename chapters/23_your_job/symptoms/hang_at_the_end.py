@@ -1,6 +1,6 @@
 # symptom: a hang at the end of an epoch
-# cause: the ranks have other numbers of batches: a sampler of one's own, an IterableDataset
-# cause: an exception on one rank in its last batch
+# cause: the ranks have different numbers of batches: a custom sampler, an IterableDataset
+# cause: one rank alone skips a bad batch, stops early, or has an exception in its last batch
 # cause: rank 0 writes the last checkpoint for longer than the time-out
 # section: [17](17_unused_parameters/README.md#join)
 # decides: before the loop: how many batches has each rank?

@@ -3,6 +3,10 @@
 # cause: the loss is a mean of means [20](20_transformer/README.md#the-mean-of-means)
 # cause: BatchNorm has the statistics of a small batch
 #   [18](18_sync_batch_norm/README.md#each-rank-has-a-mean-of-its-own)
+# cause: all ranks draw the same augmentations and dropout masks: add the rank to the seed
+#   [12](12_sampler/README.md#what-pytorch-does)
+# cause: the learning rate falls 8 times as fast: accelerate steps a prepared scheduler once per
+#   rank, unless it got `step_scheduler_with_optimizer=False`
 # section: [11](11_data_parallel/README.md#the-learning-rate)
 # decides: the batch of all ranks, and the steps of an epoch
 import torch

@@ -1,6 +1,7 @@
 # symptom: the loss is NaN, after the all-reduce on all ranks
 # cause: one broken sample, on the rank that drew it
-# cause: float16 without loss scaling [16](16_recipe/README.md#loss-scaling)
+# cause: float16 and a number above 65,504: an activation, or a gradient under too large a scale
+#   whose step was not skipped [16](16_recipe/README.md#loss-scaling)
 # cause: a division by the number of labels where a batch has none
 # section: [15](15_overlap/README.md#what-happens-in-a-step)
 # decides: before backward: which ranks' losses are finite

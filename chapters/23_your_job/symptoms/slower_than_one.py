@@ -5,6 +5,8 @@
 #   [12](12_sampler/README.md#five-mistakes-without-a-message)
 # cause: a loader or threads that share too few cores: `OMP_NUM_THREADS`
 #   [environment](environment.md)
+# cause: accumulation with `no_sync` around backward alone, where it does nothing: forward must be
+#   in it, too [15](15_overlap/README.md#no_sync)
 # section: [15](15_overlap/README.md#what-can-be-hidden)
 # decides: a step, and the same step without communication
 import contextlib
