@@ -3,7 +3,7 @@
 # cause: a branch that only some batches take: `find_unused_parameters=True`
 # cause: a checkpointed layer that is used twice: `static_graph=True`
 # section: [17](17_unused_parameters/README.md#find_unused_parameters)
-# decides: behind the first backward: who has no gradient?
+# decides: after the first backward: which parameters have no gradient?
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -3,7 +3,7 @@
 # cause: the sampler begins the epoch again [12](12_sampler)
 # cause: the learning rate's schedule begins again
 # section: [19](19_checkpoint_failover/README.md#what-a-training-is)
-# decides: what the optimizer remembers, behind the resume
+# decides: what the optimizer remembers after the resume
 import torch
 import torch.distributed as dist
 from torch import nn
