@@ -68,10 +68,12 @@ build() {  # build "what the reader calls it" targets...
     unlock_folder
 }
 
-# Runs a program, and says by which signal it was ended, if by any: in place of the shell, which says it in its own words.
+# Runs a program, and says by which signal it was ended, if by any: in place of the shell, which says it in its own words. If
+# this shell is ended alone, be it by kill -9, the program gets SIGTERM: a launcher ends its ranks then.
 run_program() {  # PROGRAM options...
-    local status=0
-    { "$@" 2>&8 8>&- || status=$?; } 8>&2 2>/dev/null
+    local status=0 with_us=(setpriv --pdeathsig TERM)
+    "${with_us[@]}" true 2>/dev/null || with_us=()  # util-linux is older than 2.33
+    { ${with_us[@]+"${with_us[@]}"} "$@" 2>&8 8>&- || status=$?; } 8>&2 2>/dev/null
     case $status in
         129 | 130 | 141 | 143) ;;  # the terminal is gone, Ctrl-C, the reader of the output is gone, or it was asked to end
         137) say "the run was ended by signal 9: has the machine run out of memory?" ;;
@@ -82,15 +84,17 @@ run_program() {  # PROGRAM options...
 # measure NAME PROGRAM options...: runs it, keeps what it measured in out/NAME.csv (unless the options say
 # where), and draws that where there is a matplotlib and a drawing.
 measure() {
-    local csv=$root/out/$1.csv python quick=() start
+    local csv=$root/out/$1.csv python quick=() start status=0
     mkdir -p "$root/out" 2>/dev/null ||
         fail "The folder $root/out, for what is measured, cannot be made: is a file in its place, or the disk full?"
     start=(${launcher[@]+"${launcher[@]}"} "$2" --csv "$csv" "${@:3}")
     if [[ $output ]]; then
-        run_program stdbuf -oL "${start[@]}" | tee "$output" || exit
+        run_program stdbuf -oL "${start[@]}" > >(tee "$output") || status=$?  # in a pipeline it would not be this shell's child
+        wait "$!"
     else
-        run_program "${start[@]}" || exit
+        run_program "${start[@]}" || status=$?
     fi
+    ((status == 0)) || exit "$status"
     if [[ $csv -nt $log ]] && python=$(python_that_plots); then
         # A short run is not to wait for its pictures.
         [[ " ${*:3} " != *" --quick "* ]] || quick=(--svg)

@@ -82,8 +82,6 @@ rm build/cuda/bin/test_ipc
 expect 1 "test_ipc is not built" $script tests
 [[ $output == *"exit 3"*"red are"*test_half* && $output == *"test_resume ran"* ]] || complain "a red test ends the others: $output"
 rm -f ran
-FIRST_HOUR_SECONDS=1 expect 75 "to be continued: call first_hour.sh tests again" $script tests
-[[ ! -e ran && $output != *invalid* ]] || complain "a call that is over goes on: $output"
 echo "build/cuda/bin/test_kernels ~[exhaustive]~[.]" >build/cuda/first_hour_tests
 expect 1 "red are" $script tests
 ! grep -q test_kernels ran || complain "what a call before has done is done again"
@@ -91,7 +89,6 @@ expect 1 "red are" $script tests
 expect 0 "programs: all passed" $script programs
 [[ $output == *"SKIPPED: no Fashion-MNIST in carry/fashion-mnist, which takes: build/cuda/bin/overlap"* ]] ||
     complain "what is left out is not said: $output"
-! grep -q 'ran.*--data' ran || complain "a program without its data is started"
 mkdir -p carry/fashion-mnist
 expect 0 "programs: all passed" $script programs
 grep -q -- '--data carry/fashion-mnist' ran || complain "no program gets the data: $(cat ran)"

@@ -1,4 +1,5 @@
 """Ranks of a PyTorch job, forked from this process, so that PyTorch is loaded once (seconds)."""
+import ctypes
 import json
 import os
 import select
@@ -41,6 +42,7 @@ def fork(function, rank, world_size, port):
         os.close(to_parent)
         return process, from_rank
     os.close(from_rank)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no rank outlives its parent
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size),
                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     warnings.simplefilter("ignore")
