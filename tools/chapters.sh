@@ -12,13 +12,18 @@ joined() { paste -sd, | sed 's/,/, /g; s/^$/none/'; }  # the lines of stdin as "
 list_chapters() { chapters | sed 's/_/ /' | joined; }
 explored() { [[ ! -d $root/tools/explore ]] || find "$root/tools/explore" -name 'explore_*.cpp' | sort; }
 list_explored() { explored | sed 's|.*/explore_||; s|\.cpp$||' | joined; }
-list_benches() { benches | sed 's|.*/bench_||; s|\.[a-z]*$||' | joined; }
-
-chapter_of() {  # 7 or 07 -> 09_all_reduce
-    if ! [[ $1 =~ ^[0-9]{1,2}$ ]] || ! chapters | grep "^$(printf %02d "$((10#$1))")_"; then
-        bad_input "There is no chapter '$1'; there are: $(list_chapters)."
-    fi
+name_benches() { sed 's|.*/bench_||; s|\.[a-z]*$||' | joined; }  # of the sources on stdin
+list_benches() { benches | name_benches; }
+benches_called() {  # NAME: the source of that bench, or of those of that chapter
+    benches | grep -E "/bench_$1\.(cu|cpp)$" || benches | grep "/$(find_chapter "$1" || echo none)/"
 }
+
+find_chapter() {  # 9, 09, all_reduce or 09_all_reduce -> 09_all_reduce
+    local name=$1
+    [[ ! $1 =~ ^[0-9]{1,2}$ ]] || name="$(printf %02d "$((10#$1))")_.*"
+    [[ $1 =~ ^[a-z0-9_]+$ ]] && chapters | grep -xE "$name|[0-9]+_$name"
+}
+chapter_of() { find_chapter "$1" || bad_input "There is no chapter '$1'; there are: $(list_chapters)."; }
 
 show_diff() {
     local chapter parent status=0

@@ -98,8 +98,8 @@ exercise_of() {  # CHAPTER EXERCISE: its name, if the chapter has it
 begin_exercise() {  # CHAPTER EXERCISE: from the stub, unless it has begun
     local file
     file=$(file_of "$1" "$2")
+    make_own "$1"
     [[ ! -e $root/my/$file ]] || return 0
-    mkdir -p "$root/my/$1"
     cp "$(stub_of "$1" "$2")" "$root/my/$file"
     say "This one is for you to edit: my/$file; what it is about is in exercises/$1/README.md."
 }
@@ -207,7 +207,7 @@ reset() {
     [[ -e $root/my/$chapter ]] || bad_input "There is nothing to reset: you have not begun chapter ${chapter%%_*}."
     while [[ -e $root/my/backup/$chapter.$number ]]; do number=$((number + 1)); done
     backup=my/backup/$chapter.$number
-    mkdir -p "$root/my/backup"
+    make_own backup
     mv "$root/my/$chapter" "$root/$backup"
     say "What you had is in $backup."
     for exercise in $(exercises_of "$chapter"); do begin_exercise "$chapter" "$exercise"; done

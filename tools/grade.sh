@@ -52,7 +52,7 @@ grade() {
         results=$(realpath -m -- "$results")
         [[ $results != "$class" && $results != "$class"/* && (! -e $results || -d $results) ]] ||
             bad_input "--results takes a folder outside of the class's, but not $results."
-        python3 -c 'import json' 2>/dev/null || bad_input "--results needs python3, which this machine lacks."
+        python3 -I -c 'import json' 2>/dev/null || bad_input "--results needs python3, which this machine lacks."
     fi
     while read -r file; do
         (cd "$class" && { compgen -G "*/$file" || compgen -G "*/my/$file"; } >/dev/null) || continue

@@ -29,7 +29,7 @@ wrapped() {  # a list, in lines that break between its entries
 
 help_of_first_verbs() {
     cat <<END
-  ./book run [NN] [options]     build and run chapter NN (without NN: chapter 15, the main job);
+  ./book run [NN] [options]     build and run chapter NN, 15 or overlap (without NN: that, the main job);
                                 \`./book run NN --help\` lists the chapter's options; --predict asks for
                                 your prediction first, then compares
   ./book check NN [EXERCISE]    build your own answers to the exercises of chapter NN, in my/, or to that one,

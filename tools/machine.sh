@@ -86,7 +86,8 @@ has() {  # is this part here? (ask_compiler has been called)
 missing() { while read -r part; do has "$part" || echo "$part"; done; }  # of the parts on stdin
 cmake_version() { cmake --version 2>/dev/null | sed -n 's/^cmake version //p'; }
 python_that_plots() {  # Debian's matplotlib serves /usr/bin/python3 only, which may not come first
-    local python others question='import importlib.util as u; exit(not u.find_spec("matplotlib"))'
+    # Not the reader's folder, which Python would search first: what lies there would be run.
+    local python others question='import sys; sys.path[:] = filter(None, sys.path); import importlib.util as u; exit(not u.find_spec("matplotlib"))'
     others=$(compgen -c python3. | grep -x 'python3\.[0-9]*' | sort -u || true)
     for python in python3 /usr/bin/python3 $others; do
         if "$python" -c "$question" 2>/dev/null; then

@@ -11,12 +11,12 @@ begin_predictions() {  # of run's $chapter, in its $readme; $answers is the file
     readme=$root/chapters/$chapter/README.md answers=$root/my/$chapter/predictions
     [[ -n $(predictions "$readme" "Predict first" numbers) ]] ||
         bad_input "Chapter ${chapter%%_*} has no questions for --predict: run it without."
-    if [[ -t 0 && -t 2 ]]; then
-        ask_predictions "$readme" "$answers"
-    elif [[ ! -s $answers ]]; then
-        bad_input "--predict asks questions on a terminal, and this is none, nor are there answers in" \
+    if [[ ! -t 0 || ! -t 2 ]]; then
+        [[ -s $answers ]] || bad_input "--predict asks questions on a terminal, and this is none, nor are there answers in" \
             "${answers#"$root/"} yet."
     fi
+    make_own "$chapter"
+    if [[ -t 0 && -t 2 ]]; then ask_predictions "$readme" "$answers"; fi
     output=$(mktemp)
     trap 'rm -f "$output"' EXIT
 }
@@ -76,7 +76,6 @@ ask_predictions() {
         [[ -z $before ]] || printf '   (before: %s)\n' "$before" >&2
         read -rep "   > " answer || break
         [[ $answer == *[![:space:]]* ]] || continue
-        mkdir -p "${2%/*}"
         [[ $dated ]] || date '+# %Y-%m-%d %H:%M' >>"$2"
         dated=yes
         printf '%s. %s\n' "$number" "$answer" >>"$2"
@@ -89,7 +88,6 @@ prediction() { { sed -n "s/^$2\. //p" "$1" 2>/dev/null || true; } | tail -n 1; }
 # what the chapter does. What the run says is kept beside FILE: the web edition shows it.
 compare_predictions() {
     local number text regex noun
-    mkdir -p "${2%/*}"
     : >"${2%/*}/measured"
     printf '\nWhat you predicted, and what came of it\n'
     for number in $(predictions "$1" "Predict first" numbers); do
@@ -149,7 +147,7 @@ import_predictions() {
             [0-9]*'. '?*)
                 number=${line%%.*}
                 [[ $number =~ ^[0-9]+$ && $(prediction "$root/my/$chapter/predictions" "$number") != "${line#*. }" ]] || continue
-                mkdir -p "$root/my/$chapter"
+                make_own "$chapter"
                 { [[ -z $dated ]] || printf '%s\n' "$dated"; printf '%s\n' "$line"; } >>"$root/my/$chapter/predictions"
                 dated='' added=$((added + 1))
                 ;;

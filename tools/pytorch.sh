@@ -14,11 +14,11 @@ make_environment() {
     python=$root/build/$1/bin/python log=$root/build/$1.log
     mkdir -p "$(dirname "$root/build/$1")"
     if [[ ! -x $python ]]; then
-        python3 -c 'import ensurepip, venv' 2>/dev/null || fail "setup needs a python3 that can make virtual environments: apt install python3-venv."
-        python3 -m venv "$root/build/$1" >"$log" 2>&1 || fail "No virtual environment can be made in build/$1: build/$1.log says why."
+        python3 -I -c 'import ensurepip, venv' 2>/dev/null || fail "setup needs a python3 that can make virtual environments: apt install python3-venv."
+        python3 -I -m venv "$root/build/$1" >"$log" 2>&1 || fail "No virtual environment can be made in build/$1: build/$1.log says why."
     fi
 }
-pip_install() { "$python" -m pip install --quiet --disable-pip-version-check "$@" >>"$log" 2>&1; }
+pip_install() { "$python" -I -m pip install --quiet --disable-pip-version-check "$@" >>"$log" 2>&1; }
 # MPIs of which each has its own mpirun, mpi.h and libmpi.so, and so an environment of its own.
 setup_mpis() {
     local python log mpi packages
@@ -33,7 +33,7 @@ setup_mpis() {
 setup_pytorch() {
     local python log
     make_environment pytorch
-    imports() { "$python" -c 'import torch, torch.distributed, sys; sys.exit(not torch.distributed.is_gloo_available())' >>"$log" 2>&1; }
+    imports() { "$python" -I -c 'import torch, torch.distributed, sys; sys.exit(not torch.distributed.is_gloo_available())' >>"$log" 2>&1; }
     if ! imports; then
         # PyPI's PyTorch for Linux is built for CUDA, but on a CPU, beside a CUDA Toolkit, it needs little of what it asks for.
         say "fetching PyTorch and what it needs on a CPU (some 540 MB) into build/pytorch ..."
@@ -50,7 +50,7 @@ setup_pytorch() {
     mkdir "$root/build/your_job"
     cp "$root/chapters/23_your_job"/{pyproject.toml,README.md,ddp_*.py} "$root/build/your_job"
     pip_install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
-    say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
+    say "PyTorch $("$python" -I -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
 }
 
 # The book's collectives as a package of Python, build/under_torch/by_hand, and with the reader's all-reduce in .../mine.
@@ -67,13 +67,15 @@ build_under_torch() {  # FOLDER
     build "the book under PyTorch (minutes, the first time)" "_ddp_by_hand_$1"
     if [[ $1 == by_hand && $python -ef $root/build/pytorch/bin/python ]]; then  # there a script finds it without ./book
         rm -rf "$folder/by_hand/build"  # setuptools leaves it behind, and would install it once more
-        "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation "$folder/by_hand" >>"$log" 2>&1 ||
+        "$python" -I -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation "$folder/by_hand" >>"$log" 2>&1 ||
             fail "The backend could not be installed in build/pytorch: build/under_torch/book.log says why."
     fi
 }
 
 under() {  # torch [--ranks N] [--algorithm mine] [SCRIPT its options]
     local python ranks=2 module=by_hand script=()
+    # As torchrun itself, which may not be there; `-m` would look for torch in the reader's folder first.
+    local torchrun='import sys; sys.path[:] = filter(None, sys.path); from torch.distributed.run import main; main()'
     [[ ${1:-} == torch ]] || bad_input "under takes what the book is to be put under; there is: torch."
     shift
     while (($#)); do
@@ -95,15 +97,15 @@ under() {  # torch [--ranks N] [--algorithm mine] [SCRIPT its options]
     done
     [[ ${#script[@]} == 0 || ${script[0]} == -* || -r ${script[0]} ]] || bad_input "The script '${script[0]}' cannot be read."
     python=$(bash "$root/tools/with_pytorch.sh" -c 'import sys; print(sys.executable)') ||
-        fail "under torch needs PyTorch: \`./book setup pytorch\` fetches one into build/."
+        fail "under torch needs PyTorch, but ${python#SKIPPED: }"
     build_under_torch "$module"
     if ((${#script[@]})) && [[ ${script[0]} != -* ]]; then  # the script stays as it is
-        script=(-m ddp_by_hand "${script[@]}")
+        script=("$folder/$module/ddp_by_hand/__main__.py" "${script[@]}")
     else
         script=("$root/chapters/23_your_job/beside_gloo.py" ${script[@]+"${script[@]}"})
     fi
     PYTHONPATH=$folder/$module${PYTHONPATH:+:$PYTHONPATH} OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} \
-        exec "$python" -B -m torch.distributed.run --nproc-per-node "$ranks" "${script[@]}"
+        exec "$python" -B -c "$torchrun" --nproc-per-node "$ranks" "${script[@]}"
 }
 
 predict() {

@@ -2,6 +2,7 @@
 """A job that trains and is wrong, on two ranks with Gloo, and what names its fault: the run of this
 chapter."""
 import argparse
+import os
 import pathlib
 import sys
 
@@ -46,10 +47,8 @@ def main():
     parser = argparse.ArgumentParser(prog="your_job", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer steps")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        print("This chapter runs PyTorch, which is not here: `./book setup pytorch` fetches one "
+    if lack := os.environ.get("DDP_LACK"):
+        print(f"This chapter runs PyTorch, and {lack}: `./book setup pytorch` fetches one "
               "into build/. What needs none: the text,\n"
               "chapters/symptoms.md, the fourteen programs in exercises/23_your_job, each of which "
               "has one mistake to find by reading,\n"
@@ -57,6 +56,8 @@ def main():
               "of which one sleeps before each backward:\n")
         show_traces()
         return
+    import torch
+
     from support import ranks
     ranks.load()
     steps = 40 if options.quick else 200

@@ -25,9 +25,9 @@ expect 0 "this is 01_line with 4 options, the last a b" ./book run 1 x "a b"
 [[ ! -e build/cpu/bin/slope ]] || complain "run 01 built chapter 02, too"
 grep -q BUILD_TESTING:BOOL=OFF build/cpu/CMakeCache.txt || complain "a run waited for the tests to be configured"
 [[ $(./book run --cpu 01 2>/dev/null) == "this is 01_line with 2 options"* ]] || complain "stdout is not the program's alone"
-expect 0 "this is 02_slope with 3 options, the last --quick" ./book run --quick --cpu
+expect 0 "this is 02_slope with 3 options, the last --quick" ./book run slope --quick --cpu
 lacks configuring
-expect 7 "building bench slope" ./book bench slope
+expect 7 "building bench slope" ./book bench 02
 
 cd "$scratch" || exit 1
 expect 0 "this is 01_line" "$here/book" run 1

@@ -39,9 +39,12 @@ expect_sentence 2 "handout takes the folder that it is to make." ./book handout
 expect_sentence 2 "exercises is there already: name a folder that is not, and handout makes it." ./book handout exercises
 [[ ! -e build && ! -e my ]] || complain "bad input has left something behind"
 expect 0 "01       slope                 not begun  0 of 2   up" ./book progress
+touch my  # as it is where the book is not in a folder of the reader's
+expect_sentence 1 "The folder my/01_line cannot be written: copy the book to a folder that is yours." ./book check 01
+rm my
 
 # A fresh stub, and its hints, one by one.
-expect 1 "This one is for you to edit: my/01_line/slope.cpp; what it is about is in exercises/01_line/README.md." ./book check 01
+expect 1 "This one is for you to edit: my/01_line/slope.cpp; what it is about is in exercises/01_line/README.md." ./book check line
 [[ $output == *"
   next   up: how high a line rises
          Task up is not implemented yet.

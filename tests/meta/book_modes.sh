@@ -39,17 +39,4 @@ stub "$PATH/nvidia-smi" 'case $* in *compute_cap*) echo 8.6; echo 6.1 ;; *) echo
 expect_sentence 1 "this GPU's compute capability is 6.1, and the book needs 7.5 (Turing) or newer; without" "$book" run 1 --gpu
 stub "$PATH/nvidia-smi" 'case $* in *compute_cap*) echo 7.5; echo 12.0 ;; *) echo "GPU 0: Some GPU (UUID: GPU-1)" ;; esac'
 expect 0 "gpu, because nvidia-smi lists 1 GPU(s) and nvcc is here" "$book" doctor
-
-# What takes long is listed: a unit as it was compiled last, and the tests of this run, passed or not.
-mkdir "$scratch/built"
-{
-    echo '# ninja log v5'
-    printf '%s\t%s\t0\t%s\tff\n' 0 9000 chapters/CMakeFiles/chapter_ring.dir/Unity/unity_0_cxx.cxx.o \
-        100 1600 chapters/CMakeFiles/chapter_ring.dir/Unity/unity_0_cxx.cxx.o 0 2500 chapters/CMakeFiles/ring.dir/main.cpp.o 0 99000 bin/ring
-} >"$scratch/built/.ninja_log"
-printf '%s\n' ' 1/2 Test #17: tree ....   Passed    0.43 sec' '2/2 Test #260: ring ....***Failed    12.28 sec' 'Total Test time (real) =  22.15 sec' \
-    >"$scratch/built/book.tests"
-# shellcheck source=tools/build.sh
-listed=$(. "$root/tools/build.sh" && folder=$scratch/built && report_slowest | tail -n +3 | tr -s ' ')
-[[ $listed == " 2.5 chapters/ring/main.cpp 12.3 ring"$'\n'" 1.5 chapters/chapter_ring 0 0.4 tree" ]] || complain "what takes long: $listed"
 finish

