@@ -18,12 +18,7 @@ import re
 import sys
 
 import read_traces
-
-MOST_BYTES = 1 << 29
-
-
-class Refused(Exception):
-    """Why a dump is not read, as the end of a sentence."""
+from read_traces import Refused, printable
 
 
 # ---- A pickle, without its code ------------------------------------------------------------------
@@ -96,6 +91,21 @@ def as_a(kind, value):
 
 
 # ---- A dump --------------------------------------------------------------------------------------
+def words(value):
+    """Returns a text or a number as it may be printed; of anything else nothing."""
+    if isinstance(value, int):
+        value = str(value) if abs(value) < 1 << 63 else "?"
+    return printable(value[:200]) if isinstance(value, str) else ""
+
+
+def ranks_of(value):
+    """Returns the ranks of a group, which are a text or a list."""
+    numbers = re.findall(r"\d+", value[:1 << 20]) if isinstance(value, str) else as_a(list, value)
+    if not all(re.fullmatch(r"\d{1,6}", words(number)) for number in numbers):
+        raise Refused("names a rank that is none")
+    return [int(number) for number in numbers]
+
+
 class Call:
     """One entry: a collective, or a message, that a rank has called."""
 
@@ -105,18 +115,18 @@ class Call:
         if (not isinstance(group, (list, tuple)) or not group
                 or not all(isinstance(part, str) for part in group)):
             raise Refused(f"names no group of ranks in its entry {where}")
-        self.group, self.is_default = group[0], group[-1] == "default_pg"
+        self.group, self.is_default = words(group[0]), group[-1] == "default_pg"
         self.is_message = entry.get("is_p2p") is True
         self.number = entry.get("p2p_seq_id" if self.is_message else "collective_seq_id")
-        if not isinstance(self.number, int):
+        if not isinstance(self.number, int) or abs(self.number) >= 1 << 63:
             raise Refused(f"gives no number to its entry {where}")
         name = entry.get("profiling_name")
         if not isinstance(name, str):
             raise Refused(f"has no name for its entry {where}")
-        self.name = name.split(":", 1)[-1]
+        self.name = words(name.split(":", 1)[-1])
         self.shape = sizes(entry.get("input_sizes"))
         types = as_a(list, entry.get("input_dtypes") or [])
-        self.type = ", ".join(kind for kind in types if isinstance(kind, str))
+        self.type = ", ".join(words(kind) for kind in types[:16])
         state = entry.get("state")
         self.is_done = (entry.get("retired") is True or state == "completed"
                         or bool(entry.get("time_discovered_completed_ns")))
@@ -136,8 +146,8 @@ class Call:
 def sizes(value):
     rows = [row for row in as_a(list, value or [])
             if isinstance(row, (list, tuple)) and len(row) < 16]
-    words = ["x".join(str(n) for n in row if isinstance(n, int)) or "1" for row in rows[:3]]
-    return " and ".join(words) + (" ..." if len(rows) > 3 else "")
+    each = ["x".join(words(n) for n in row if isinstance(n, int)) or "1" for row in rows[:3]]
+    return " and ".join(each) + (" ..." if len(rows) > 3 else "")
 
 
 def place_of(frames):
@@ -145,9 +155,9 @@ def place_of(frames):
     for frame in frames if isinstance(frames, list) else []:
         if not isinstance(frame, dict):
             continue
-        file = str(frame.get("filename", ""))
+        file, line, name = (words(frame.get(key)) for key in ("filename", "line", "name"))
         if "/torch/" not in file and not file.endswith(".cpp"):
-            return f"{pathlib.PurePath(file).name}:{frame.get('line')} in {frame.get('name')}"
+            return f"{pathlib.PurePath(file).name}:{line} in {name}"
     return ""
 
 
@@ -178,8 +188,7 @@ class Dump:
         self.members = {}
         for key, config in as_a(dict, plain.get("pg_config") or {}).items():
             if isinstance(config, dict):
-                ranks = re.findall(r"\d+", str(config.get("ranks", ""))[:1 << 20])
-                self.members[str(config.get("name") or key)] = [int(number) for number in ranks]
+                self.members[words(config.get("name") or key)] = ranks_of(config.get("ranks", ""))
         self.unnamed = self.members.pop("", [])  # of Gloo: the group that was made last
 
     def waits(self):
@@ -191,19 +200,14 @@ def load(paths):
     """Returns the dumps by rank, which is the last number of a file's name."""
     dumps = {}
     for path in paths:
-        name = pathlib.Path(path).name
-        number = re.findall(r"\d+", name)
-        if not number:
+        number = re.findall(r"\d+", path.name)
+        if not number or len(number[-1]) > 6:
             sys.exit(f"{path}: a dump's name ends with its rank, as in nccl_trace_rank_3.")
         rank = int(number[-1])
         if rank in dumps:
             sys.exit(f"{path}: rank {rank} has another dump already.")
         try:
-            if pathlib.Path(path).stat().st_size > MOST_BYTES:
-                raise Refused("is larger than 512 MiB")
-            dumps[rank] = Dump(pathlib.Path(path).read_bytes())
-        except OSError as error:
-            sys.exit(f"{path} cannot be read: {error.strerror}.")
+            dumps[rank] = Dump(read_traces.content_of(path))
         except Refused as why:
             sys.exit(f"{path} {why}.")
     return dumps
@@ -305,8 +309,8 @@ def explain_messages(dumps):
 def report(dumps):
     lines = [f"{len(dumps)} dumps, of {ranks_in_words(dumps)}."]
     for rank in sorted(dumps):
-        words = where_it_stood(rank, dumps[rank])
-        lines.append(words[0].upper() + words[1:] + ".")
+        stood = where_it_stood(rank, dumps[rank])
+        lines.append(stood[0].upper() + stood[1:] + ".")
     lines.append("")
     everybody = {rank for dump in dumps.values() for ranks in dump.members.values()
                  for rank in ranks}
@@ -324,6 +328,8 @@ def report(dumps):
         lines += found[0]
     elif messages := explain_messages(dumps):
         lines += messages
+    elif len(dumps) == 1:
+        lines.append("One dump alone compares nothing: give `./book read` those of all ranks.")
     elif any(dump.waits() for dump in dumps.values()):
         lines.append("All have called the same, and not all of it is done: a rank was stopped, the "
                      "link is slow, or the dumps were written too early.")
@@ -337,10 +343,11 @@ def main():
     if len(sys.argv) < 2:
         sys.exit("read takes the flight-recorder dumps of all ranks, or their profiler's traces: "
                  "one file each.")
-    if sys.argv[1] == "--what-if" or read_traces.is_trace(sys.argv[1]):
+    if sys.argv[1] == "--what-if":
         return read_traces.main()
-    print("\n".join(report(load(sys.argv[1:]))))
+    paths = read_traces.files_of(sys.argv[1:])
+    return read_traces.main() if read_traces.is_trace(paths[0]) else report(load(paths))
 
 
 if __name__ == "__main__":
-    main()
+    read_traces.say(main)

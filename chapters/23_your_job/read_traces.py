@@ -18,8 +18,10 @@ import collections
 import gzip
 import json
 import math
+import os
 import pathlib
 import re
+import resource
 import statistics
 import sys
 import zlib
@@ -35,15 +37,21 @@ NOT_WORK = re.compile(r"^c10d::|^ProfilerStep|^enumerate\(DataLoader\)|^PyTorch 
 
 
 class Refused(Exception):
-    """Why a trace is not read, as the end of a sentence."""
+    """Why a file is not read, as the end of a sentence."""
 
 
-# ---- One trace -----------------------------------------------------------------------------------
-def content_of(path):
-    with open(path, "rb") as file:
-        is_compressed = file.read(2) == b"\x1f\x8b"
-    with (gzip.open if is_compressed else open)(path, "rb") as file:
-        content = file.read(MOST_BYTES + 1)
+# ---- Files ---------------------------------------------------------------------------------------
+def content_of(path, most=None):
+    """Returns the first bytes of a file, which may be compressed, or all of it."""
+    try:
+        with open(path, "rb") as file:
+            is_compressed = file.read(2) == b"\x1f\x8b"
+        with (gzip.open if is_compressed else open)(path, "rb") as file:
+            content = file.read(most or MOST_BYTES + 1)
+    except (EOFError, zlib.error):
+        raise Refused("is damaged: it ends too early") from None
+    except OSError as error:
+        raise Refused(f"cannot be read: {error.strerror or 'it is damaged'}") from None
     if len(content) > MOST_BYTES:
         raise Refused("is larger than 512 MiB")
     return content
@@ -52,13 +60,44 @@ def content_of(path):
 def is_trace(path):
     """Returns whether a file is one of the profiler's. What cannot be read is none."""
     try:
-        with open(path, "rb") as file:
-            if file.read(2) == b"\x1f\x8b":
-                return True
-            file.seek(0)
-            return re.search(rb'"(schemaVersion|traceEvents)"', file.read(1 << 12)) is not None
-    except OSError:
+        return re.search(rb'"(schemaVersion|traceEvents)"', content_of(path, 1 << 12)) is not None
+    except Refused:
         return False
+
+
+def files_of(arguments):
+    """Returns the files that are named, and those of the folders that are."""
+    paths = []
+    for path in map(pathlib.Path, arguments):
+        if path.is_dir():
+            paths += sorted(file for file in path.iterdir() if file.is_file())
+        else:
+            paths.append(path)
+    return paths or sys.exit(f"There is no file in {', '.join(arguments)}.")
+
+
+def printable(text):
+    """Returns it without what a terminal would obey."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def say(work):
+    """Prints the lines that `work` returns. What goes wrong meanwhile is a sentence, too."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limit = 4 << 30 if most == resource.RLIM_INFINITY else min(4 << 30, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+    try:
+        print("\n".join(work()), flush=True)
+    except MemoryError:
+        sys.exit("To read this takes more memory than there is, or than 4 GiB: record a shorter "
+                 "time.")
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to print
+        sys.exit(1 if isinstance(error, BrokenPipeError) else
+                 f"The output could not be written: {error.strerror}.")
+
+
+# ---- One trace -----------------------------------------------------------------------------------
 
 
 class Span:
@@ -129,8 +168,8 @@ class Trace:
         self.collectives.sort(key=lambda span: span.begin)
         self.work = union(work)
         if not self.collectives:
-            raise Refused("has no collective of gloo or NCCL: was the process group there before "
-                          "the profiler began?")
+            raise Refused("has no collective of gloo or NCCL: the profiler must begin when the "
+                          "process group is there")
         if not self.steps:  # without profiler.step() the whole trace is one
             begin, end = min(span.begin for span, _ in spans), max(span.end for span, _ in spans)
             self.steps = [Span("the whole trace", begin, end, 0)]
@@ -149,7 +188,7 @@ class Trace:
             raise Refused(f"is damaged: '{event['name'][:60]}' has no time")
         is_kernel = kind in ("kernel", "gpu_memcpy", "gpu_memset")
         begin, end = base + begin * 1e-6, base + (begin + duration) * 1e-6
-        return Span(event["name"], begin, end, Shape.of(event.get("args"))), is_kernel
+        return Span(printable(event["name"]), begin, end, Shape.of(event.get("args"))), is_kernel
 
     def in_step(self, step, spans):
         return [span for span in spans if step.begin <= span.begin < step.end]
@@ -185,11 +224,9 @@ def load(paths):
     traces = {}
     for path in paths:
         try:
-            trace = Trace(content_of(path), pathlib.Path(path).name)
-        except OSError as error:
-            sys.exit(f"{path} cannot be read: {error.strerror or 'it is damaged'}.")
-        except (EOFError, zlib.error):
-            sys.exit(f"{path} is damaged: it ends too early.")
+            trace = Trace(content_of(path), path.name)
+        except (OverflowError, TypeError):
+            sys.exit(f"{path} is damaged: a number in it is too large.")
         except Refused as why:
             sys.exit(f"{path} {why}.")
         if trace.rank in traces:
@@ -332,13 +369,14 @@ def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--what-if"]:
         import what_if
-        return what_if.main(pathlib.Path(arguments[1]), load(arguments[2:]))
-    traces = load(arguments)
-    print("\n".join(report(traces)))
+        return what_if.main(pathlib.Path(arguments[1]), load(files_of(arguments[2:])))
+    traces = load(files_of(arguments))
+    lines = report(traces)
     if any(span.shape for trace in traces.values() for span in trace.collectives):
-        print("With another cap, another link or more ranks? `./book read --what-if` and the same "
-              "files.")
+        lines.append("With another cap, another link or more ranks? `./book read --what-if` and "
+                     "the same files.")
+    return lines
 
 
 if __name__ == "__main__":
-    main()
+    say(main)

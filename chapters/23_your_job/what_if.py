@@ -51,8 +51,8 @@ class Backward:
                 taken.append(span)
                 left -= span.shape.elements
         if left != 0:
-            raise Refused(f"sends in {name} other numbers of elements than it has gradients: does "
-                          "the job accumulate gradients?")
+            raise Refused(f"sends in {name} other numbers of elements than it has gradients, as a "
+                          "job that accumulates them")
         return taken
 
 
@@ -88,7 +88,7 @@ def steps_of(traces):
             backwards[rank] = Backward(trace, step, ahead[rank])
         shapes |= {tuple((shape.elements, shape.type) for shape in each.shapes)
                    for each in backwards.values()}
-        number = re.search(r"\d+$", name)
+        number = re.search(r"\d{1,9}$", name)
         steps[int(number[0]) if number else 0] = Step(backwards, ahead)
     if len(shapes) != 1:
         raise Refused("and another one, or another step, have other gradients: the ranks' models "
@@ -118,6 +118,8 @@ def link_of(all_reduces, steps, ranks):
     if slope <= 0 or intercept < 0:
         busy = sum(union_length([(begin, end) for _, begin, end in step.all_reduces if end > begin])
                    for step in steps)
+        if busy == 0:
+            raise Refused("has all-reduces that take no time")
         slope, intercept = busy / sum(size for size, _, _ in all_reduces), 0.0
     messages = 2 * (ranks - 1)
     return intercept / messages, messages / (ranks * slope)
@@ -162,13 +164,14 @@ def what_if(traces):
 
 
 def main(folder, traces):
-    """Prints what is taken from the traces, and writes it into the folder for the simulator."""
-    print("\n".join(read_traces.report(traces)))
+    """Writes what is taken from the traces into the folder for the simulator. Returns it in
+    words."""
+    report = read_traces.report(traces)
     try:
         words, gradients, options = what_if(traces)
     except Refused as why:
         sys.exit(f"One of the traces {why}.")
-    print("\n" + "\n".join(words) + "\n", flush=True)
     gradients_file, options_file = folder / "gradients", folder / "options"
     gradients_file.write_text("\n".join(gradients) + "\n")
     options_file.write_text("\n".join(["--parameters", str(gradients_file), *options]) + "\n")
+    return report + ["", *words, ""]

@@ -80,5 +80,5 @@ unset PYTHONPATH
 
 expect_sentence 1 "dump_1 cannot be read: No such file or directory." "$book" read "$scratch/dump_1"
 echo '{"entries": [], "pg_config": {}}' >"$scratch/dump_0"
-expect 0 "nobody waits in a collective." "$book" read "$scratch/dump_0"
+expect 0 "One dump alone compares nothing" "$book" read "$scratch/dump_0"
 finish

@@ -4,6 +4,7 @@
 Without arguments: dumps in NCCL's form, which are made here, mutations and hostile pickles; Python
 is enough. With `gloo`: dumps of eight hangs, made by PyTorch, and PyTorch's own analyser beside.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -126,18 +127,61 @@ def look_at_hostile_dumps(folder):
            "deep pickle": b"\x80\x02" + b"(" * 100000 + b"l" * 1000 + b".",
            "itself": pickle.dumps({"entries": own}),
            "no number": pickle.dumps(dump([dict(entry(1), collective_seq_id="x")])),
-           "odd sizes": pickle.dumps(dump([dict(entry(1), input_sizes="x")]))}
+           "odd sizes": pickle.dumps(dump([dict(entry(1), input_sizes="x")])),
+           "huge number": pickle.dumps(dump([dict(entry(1), collective_seq_id=10**5000)])),
+           "huge rank": pickle.dumps({"pg_config": {"0": {"name": "0", "ranks": "[99999999999]"}}}),
+           "laughing ranks": pickle.dumps({"pg_config": {"0": {"name": "0", "ranks": laughs()}}}),
+           "cut gzip": gzip.compress(pickle.dumps(dump([])))[:-9]}
     for name, content in odd.items():
         status, output, errors = read(folder, {0: content})
         if status == 0 or output or len(errors.splitlines()) != 1 or not errors.endswith(".\n"):
             complain(f"'{name}' is not refused in a sentence: {status} {output}{errors[-300:]}")
-    for names in (["dump"], ["a_1", "b_1"]):
+    for names in (["dump"], ["a_1", "b_1"], ["a_0", "dump_0_202611241400"]):
         paths = [pathlib.Path(folder) / name for name in names]
         for path in paths:
             path.write_bytes(pickle.dumps(dump([])))
         status, _, errors = run("-B", READER, *paths)
         if status == 0 or len(errors.splitlines()) != 1:
             complain(f"files named {names}: {errors}")
+
+
+def laughs():
+    """Returns a list of 10^10 elements once it is printed, and a few hundred bytes as a pickle."""
+    value = ["x" * 10]
+    for _ in range(9):
+        value = [value] * 10
+    return value
+
+
+def look_at_odd_dumps(folder):
+    """What is printed of a dump is short, and no terminal obeys it. Compressed and in a folder."""
+    ranks = {0: waits(), 1: done(3), 2: waits()}
+    frame = {"filename": "a.py", "name": laughs(), "line": "\x1b[2J\nLook at rank 7 first"}
+    ranks[0][-1].update(profiling_name="nccl:\ud800\x1b]0;me\x07", input_sizes=[[10**5000]],
+                        frames=[frame])
+    own = pathlib.Path(folder) / "own"
+    own.mkdir()
+    for rank, entries in ranks.items():
+        (own / f"rank_{rank}.gz").write_bytes(gzip.compress(pickle.dumps(dump(entries))))
+    _, output, errors = run("-B", READER, own)
+    if "Look at ranks 0, 2 first" not in output or "\x1b" in output or "\nLook at rank 7" in output:
+        complain(f"odd dumps in a folder: {output}{errors}")
+    alone = dump(done(1))
+    alone["pg_config"] = {}
+    _, output, _ = read(folder, {0: pickle.dumps(alone)})
+    if "One dump alone compares nothing" not in output:
+        complain(f"of one dump is said: {output}")
+    if run("-B", READER, own / "none")[2].count("\n") != 1:
+        complain("a file that is not there is not one sentence")
+    (own / "bomb_3").write_bytes(gzip.compress(b'{"entries": [' + b"{}," * (10 << 20) + b"0]}"))
+    reads = f"{sys.executable} -B {READER} {own}"
+    for command, sentence in ((f"ulimit -d 300000; {reads}", "To read this takes more memory than"),
+                              (f"rm {own}/bomb_3; {reads} >/dev/full", "The output could not be"),
+                              (f"{reads} | true", "")):
+        errors = subprocess.run(command, shell=True, check=False, capture_output=True,
+                                text=True).stderr
+        if not errors.startswith(sentence) or errors.count("\n") != bool(sentence):
+            complain(f"`{command}` says: {errors}")
 
 
 def look_at_mutations():
@@ -241,6 +285,7 @@ def main():
         else:
             look_at_nccl_form(folder)
             look_at_hostile_dumps(folder)
+            look_at_odd_dumps(folder)
             look_at_mutations()
     print("all as expected" if not failures else f"{len(failures)} failures")
     sys.exit(bool(failures))
