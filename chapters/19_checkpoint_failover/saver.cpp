@@ -20,7 +20,8 @@
 namespace ddp {
 
 Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
-             Checkpoints& checkpoints, OnEvent on_event)
+             Checkpoints& checkpoints, OnEvent on_event,
+             const std::map<std::string, std::string>& more)
     : communicator_(communicator),
       device_(device),
       tensors_(std::move(tensors)),
@@ -30,6 +31,7 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
     for (const auto* list : {&tensors_.fixed_in_forward, &tensors_.buffers})
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
+    layout_.metadata = more;
     host_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
     int own_device = 0;
     DDP_CHECK(cudaGetDevice(&own_device));
@@ -77,7 +79,7 @@ void Saver::save(const TrainingState& state) {
     copied_.record(copies_);
     // The host goes on; the writer waits for the copy itself.
     SaveRequest request{state.step, layout_};
-    request.header.metadata = to_metadata(state);
+    request.header.metadata.merge(to_metadata(state));
     {
         const std::lock_guard lock(mutex_);
         request_ = std::move(request);

@@ -22,11 +22,12 @@ namespace ddp {
 class Saver {
   public:
     // Starts the writer thread, which calls `on_event` with "saving" and "saved" and the step.
-    // `tensors` are those of this rank's model and optimizer. Everything passed must outlive this
-    // object.
+    // `tensors` are those of this rank's model and optimizer; `more` goes into each checkpoint's
+    // metadata beside the state. Everything passed must outlive this object.
     using OnEvent = std::function<void(const std::string& what, int step)>;
     Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
-          Checkpoints& checkpoints, OnEvent on_event);
+          Checkpoints& checkpoints, OnEvent on_event,
+          const std::map<std::string, std::string>& more = {});
     ~Saver();
     Saver(const Saver&) = delete;
     Saver& operator=(const Saver&) = delete;
@@ -67,7 +68,7 @@ class Saver {
     const TrainingTensors tensors_;
     Checkpoints& checkpoints_;
     const OnEvent on_event_;
-    SafetensorsHeader layout_;         // names and places of all tensors, in order
+    SafetensorsHeader layout_;         // names and places of all tensors, in order; `more`
     PinnedBuffer<std::uint8_t> host_;  // their values, in the host's memory
     Stream copies_;                    // the copy stream
     Event computed_, copied_;

@@ -10,7 +10,7 @@
 // numbers of ranks, and says nothing of a stage: at each of them a rank has the same chunks.
 //
 // A checkpoint is N files, and no file system renames N files at once. So a step counts only if all
-// of its files are whole:
+// of its files are whole, and say the same of the training and each its own rank:
 //
 //     rank 0    | save 50 | save 60 | save 70     killed     | whole: 50. Rank 0 still needs the
 //     rank 1    | save 50 | save                             | file of two checkpoints before.
@@ -20,6 +20,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "05_ranks/rendezvous.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
 #include "common/data/file.hpp"
 
@@ -37,30 +38,31 @@ struct Piece {
 };
 
 // Copies what the file of rank `rank` has of each piece.
-void read_pieces(const ShardFiles& files, const SavedSet& set, int rank,
+void read_pieces(const ShardFiles& files, const SavedSet& set, int rank, const Safetensors& first,
                  std::vector<Piece>& pieces) {
-    const Safetensors file = files.read(set, rank);
+    const Safetensors file = files.read(set, rank, first);
     for (Piece& piece : pieces) {
         const SafetensorsHeader::Entry* entry = file.find(piece.array);
         if (entry == nullptr || entry->type != "F32" || entry->shape != std::vector{piece.chunk})
             refuse(ShardFiles::name(set, rank), "has no chunk of " + std::to_string(piece.chunk) +
                                                     " elements of '" + piece.array +
                                                     "': it is of another model.");
-        const std::size_t first = static_cast<std::size_t>(rank) * piece.chunk;
-        const std::size_t begin = std::max(first, piece.begin);
-        const std::size_t end = std::min(first + piece.chunk, piece.end());
+        const std::size_t saved = static_cast<std::size_t>(rank) * piece.chunk;
+        const std::size_t begin = std::max(saved, piece.begin);
+        const std::size_t end = std::min(saved + piece.chunk, piece.end());
         if (begin >= end)
             continue;
         const std::vector<float> values = file.values(*entry);
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(begin - first), end - begin,
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(begin - saved), end - begin,
                     piece.values.begin() + static_cast<std::ptrdiff_t>(begin - piece.begin));
     }
 }
 
-// Reads all files of a checkpoint, one after the other: no more than one is in memory.
-void read_pieces(const ShardFiles& files, const SavedSet& set, std::vector<Piece>& pieces) {
+// Reads all files of a checkpoint, one after the other: one is in memory, beside the first.
+void read_pieces(const ShardFiles& files, const SavedSet& set, const Safetensors& first,
+                 std::vector<Piece>& pieces) {
     for (int rank = 0; rank < set.ranks; rank++)
-        read_pieces(files, set, rank, pieces);
+        read_pieces(files, set, rank, first, pieces);
 }
 
 // Returns the tensors that are not sharded: those of frozen parameters, and the buffers.
@@ -121,7 +123,8 @@ ShardedCheckpoints::ShardedCheckpoints(Communicator& communicator, Device& devic
     }
     storage_->saver.emplace(
         communicator, device, saved, storage_->checkpoints,
-        on_event ? on_event : [](const std::string&, int) {});
+        on_event ? on_event : [](const std::string&, int) {},
+        ShardFiles::place(communicator.index(), communicator.world_size()));
 }
 
 // The writer asks the communicator, which may end next.
@@ -165,7 +168,8 @@ std::optional<SavedSet> ShardedCheckpoints::resume() {
     const std::optional<SavedSet> set = find_newest(errors);
     if (!set && !errors.empty())
         throw std::runtime_error("no checkpoint in '" + plan_.folder.string() +
-                                 "' is whole: " + errors.front() + " Remove them to begin again.");
+                                 "' is whole: " + errors.front() +
+                                 " Put the right files back, or remove all to begin again.");
     if (communicator_.index() == 0)
         for (const std::string& error : errors)
             std::cerr << "note: " << error << " The one before it is used." << std::endl;
@@ -173,6 +177,9 @@ std::optional<SavedSet> ShardedCheckpoints::resume() {
         load(*set);
     begin_generation(set ? set->step : 0);
     if (!set) {
+        // A word of this training, by which its files know each other.
+        state_.configuration["training"] =
+            communicator_.rank().broadcast(new_job_name(), communicator_.group().rank(0));
         finish();
         communicator_.rank().barrier();  // all files of the start are on the disk
     }
@@ -202,8 +209,9 @@ std::optional<SavedSet> ShardedCheckpoints::find_newest(std::vector<std::string>
 // Returns what is wrong with this rank's share of the files, or "".
 std::string ShardedCheckpoints::error_in(const SavedSet& set) const {
     try {
+        const Safetensors first = files_.read(set, 0);
         for (int r = communicator_.index(); r < set.ranks; r += communicator_.world_size())
-            files_.read(set, r);
+            files_.read(set, r, first);
         return "";
     } catch (const DataError& error) {
         return error.what();
@@ -230,7 +238,7 @@ void ShardedCheckpoints::load(const SavedSet& set) {
                           static_cast<std::size_t>(communicator_.index()) * chunk.value.size(),
                           unit->chunk, std::vector<float>(chunk.value.size())});
     }
-    read_pieces(files_, set, pieces);
+    read_pieces(files_, set, first, pieces);
     for (std::size_t i = 0; i < pieces.size(); i++)
         Tensor(chunks_.fixed_in_forward[i].value).copy_from(pieces[i].values);
     for (const auto* list : {&whole_.fixed_in_forward, &whole_.buffers})
@@ -327,7 +335,7 @@ int save_whole_checkpoint(const std::filesystem::path& folder, const Blocks& blo
             add_parameter(unit, parameter, offset, first.header, whole);
             add_numbers(unit, parameter, state.optimizer_numbers, whole);
         }
-    read_pieces(files, set, whole.pieces);
+    read_pieces(files, set, first, whole.pieces);
     std::vector<std::uint8_t> data;
     const auto append = [&](Bytes bytes) { data.insert(data.end(), bytes.begin(), bytes.end()); };
     for (const Piece& piece : whole.pieces)

@@ -47,10 +47,11 @@ class ShardedCheckpoints {
     // of buckets are the units, with which DistributedDataParallel goes on in the same bits.
     TrainingState& state() { return state_; }
 
-    // Restores this rank's chunks from the newest checkpoint of which all files are whole, if there
-    // is one, and returns which it was; otherwise saves the start. Begins the next generation of
-    // the training. All ranks call it together, before the first step. Throws OptionError if the
-    // checkpoint is of another training, and std::runtime_error if none of them is whole.
+    // Restores this rank's chunks from the newest checkpoint of which all files are whole and of
+    // one training, if there is one, and returns which it was; otherwise saves the start. Begins
+    // the next generation of the training. All ranks call it together, before the first step.
+    // Throws OptionError if the checkpoint is of another training, and std::runtime_error if none
+    // of them is whole.
     std::optional<SavedSet> resume();
 
     // These do what CheckpointedRun's do, on every rank.

@@ -22,8 +22,8 @@ struct RankGradients {
 double global_norm(const RankGradients& gradients, const SumOverRanks& sum_over_ranks);
 
 // Task clip. Multiplies this rank's gradients by max_norm / (norm + 1e-6), as PyTorch does, but
-// leaves them alone where that would make them longer. `norm` is what global_norm has returned, a
-// number or infinity, and max_norm is a number, 0 or more.
+// leaves them alone where that would make them longer. `norm` is what global_norm has returned, and
+// max_norm is 0 or more.
 void clip(RankGradients& gradients, double norm, double max_norm);
 
 // Squares are added up in blocks of so many elements.

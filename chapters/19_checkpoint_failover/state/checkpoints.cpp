@@ -155,12 +155,13 @@ std::string seal(SafetensorsHeader header, Bytes data) {
 
 Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std::string& name) {
     Checkpoint checkpoint{step, decode_safetensors(std::move(bytes), name)};
-    const auto& metadata = checkpoint.file.header.metadata;
+    auto& metadata = checkpoint.file.header.metadata;
     const auto found = metadata.find(checksum_key);
     if (found == metadata.end())
         refuse(name, "has no checksum: this program has not written it.");
     if (found->second != checksum_of(checkpoint.file.header, checkpoint.file.data()))
         refuse(name, "is damaged: its checksum does not match its bytes.");
+    metadata.erase(found);  // the rest is the training's
     return checkpoint;
 }
 

@@ -53,12 +53,38 @@ std::string ShardFiles::name(const SavedSet& set, int rank) {
     return name_of_folder(rank, set.ranks) + "/" + Checkpoints::file_name(set.step);
 }
 
+std::map<std::string, std::string> ShardFiles::place(int rank, int ranks) {
+    return {{"rank", std::to_string(rank)}, {"ranks", std::to_string(ranks)}};
+}
+
 Safetensors ShardFiles::read(const SavedSet& set, int rank) const {
     const std::string file = name(set, rank);
     if (!std::filesystem::exists(folder_ / file))
         refuse(file, "is missing: a checkpoint of " + std::to_string(set.ranks) +
                          " ranks takes the files of all of them.");
-    return read_checkpoint(set.step, read_file(folder_ / file), file).file;
+    Safetensors read = read_checkpoint(set.step, read_file(folder_ / file), file).file;
+    std::map<std::string, std::string> says = place(rank, set.ranks);
+    says["step"] = std::to_string(set.step);
+    for (const auto& [key, value] : says) {
+        const auto found = read.header.metadata.find(key);
+        if (found == read.header.metadata.end() || found->second != value)
+            refuse(file, "does not say that its " + key + " is " + value +
+                             ": it was copied there from another place, or an earlier version of "
+                             "this program has written it.");
+    }
+    return read;
+}
+
+Safetensors ShardFiles::read(const SavedSet& set, int rank, const Safetensors& first) const {
+    Safetensors read = this->read(set, rank);
+    std::map<std::string, std::string> expected = first.header.metadata;
+    expected["rank"] = std::to_string(rank);
+    const auto& found = read.header.metadata;
+    if (const auto [a, b] = std::ranges::mismatch(expected, found);
+        a != expected.end() || b != found.end())
+        refuse(name(set, rank), "is of another training than rank 0's file: its '" +
+                                    printable((a == expected.end() ? b : a)->first) + "' differs.");
+    return read;
 }
 
 }  // namespace ddp

@@ -6,6 +6,7 @@
 //     ...
 //     FOLDER/rank-0-of-3/checkpoint-00000080.safetensors     three ranks have gone on
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,14 @@ class ShardFiles {
     static std::string name(const SavedSet& set, int rank);
     // Returns every checkpoint of which at least one file is there, the newest first.
     std::vector<SavedSet> sets() const;
-    // Reads one rank's file. Throws DataError, with one sentence, if it is missing or damaged.
+    // Returns what a rank's file says of its place, beside the state of the training.
+    static std::map<std::string, std::string> place(int rank, int ranks);
+    // Reads one rank's file. Throws DataError, with one sentence, if it is missing or damaged, or
+    // is that of another rank or step.
     Safetensors read(const SavedSet& set, int rank) const;
+    // Does the same, and refuses a file whose metadata is not that of `first`, rank 0's file: the
+    // two are not of one training.
+    Safetensors read(const SavedSet& set, int rank, const Safetensors& first) const;
 
   private:
     const std::filesystem::path folder_;

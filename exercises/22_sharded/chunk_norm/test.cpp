@@ -124,16 +124,8 @@ void check_global_norm() {
 // ---- Task clip
 
 void check_clip() {
-    for (const auto& [norm, max_norm] : {std::pair{8.0, 2.0},
-                                         {2.0, 8.0},
-                                         {5.0, 5.0},
-                                         {1e-5, 1e-6},
-                                         {3e-6, 3e-6},
-                                         {1e-4, 1.005e-4},
-                                         {0.0, 1.0},
-                                         {4.0, 0.0},
-                                         {1e40, 1e39},
-                                         {INFINITY, 1.0}}) {
+    for (const auto& [norm, max_norm] :
+         {std::pair{8.0, 2.0}, {2.0, 8.0}, {5.0, 5.0}, {1e-5, 1e-6}, {0.0, 1.0}, {4.0, 0.0}}) {
         const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
         RankGradients after = before;
         clip(after, norm, max_norm);
@@ -146,20 +138,10 @@ void check_clip() {
                 "The norm is " + text(norm) + ", and may be " + text(max_norm) +
                 ": you multiply a gradient " + which + " by " + std::to_string(yours) +
                 "; right is " + std::to_string(factor) + ".\n" +
-                (std::isinf(norm)
-                     ? "A number divided by infinity is 0, and so are finite gradients "
-                       "then: that is what PyTorch makes of them."
-                 : norm > 1e38   ? "Both norms are doubles, and may be more than a float holds."
-                 : max_norm == 0 ? "With a largest norm of 0 all gradients are multiplied by 0."
+                (max_norm == 0 ? "With a largest norm of 0 all gradients are multiplied by 0."
                  : yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
-                 : yours == 1 && norm <= max_norm
-                     ? "The norm is not above the largest one, but max_norm / (norm + 1e-6) is "
-                       "below 1. PyTorch compares the factor with 1, and not the two norms."
                  : std::isnan(yours) || is_near(yours, max_norm / norm)
                      ? "PyTorch adds 1e-6 to the norm, which may be 0."
-                 : is_near(yours, norm / max_norm) ? "That is the inverse of the factor."
-                 : is_near(yours, std::sqrt(factor)) || is_near(yours, factor * factor)
-                     ? "The norm is a length, not the square of one."
                  : yours == 1 ? "Gradients of both kinds are made shorter: each by the same factor."
                               : ""));
         };
@@ -200,11 +182,8 @@ void check_same_bits() {
             for (std::size_t rank = 0; rank < found.size(); rank++) {
                 const std::string yours =
                     what + ": rank " + std::to_string(rank) + " says " + text(found[rank]);
-                if (is_near(found[rank], squares) && count > 1)
-                    throw Wrong(yours + ", which is the square of the norm.");
                 if (!is_right(found[rank], std::sqrt(squares)))
                     throw Wrong(yours + "; right is " + text(std::sqrt(squares)) + ".\n" +
-                                (is_near(found[rank], std::sqrt(squares)) ? in_floats : "") +
                                 "Every gradient belongs to one block, which has a place in the "
                                 "model: (begin + i) / norm_block. The last block may be shorter.");
                 if (ranks == 1)

@@ -73,8 +73,6 @@ std::string cause_of(const Sizes& sizes, int world_size) {
          [&](std::size_t p, std::size_t e) { return cut(e, shard_of({sizes[p]}, world_size)); }},
         {"Other parameters come before this one.",
          [&](std::size_t, std::size_t e) { return cut(e, shard); }},
-        {"The parameter itself does not come before its own elements.",
-         [&](std::size_t p, std::size_t e) { return cut(before(p + 1) + e, shard); }},
         {"The offset counts from the shard's first element, not from the parameter's.",
          [&](std::size_t p, std::size_t e) {
              return Place{cut(before(p) + e, shard).rank, e};
@@ -130,8 +128,6 @@ std::vector<Part> parts_of(const Sizes& sizes, std::size_t shard, int rank) {
 // Returns what wrong parts tell, or "".
 std::string cause_of(const std::vector<Part>& found, const std::vector<Part>& right,
                      const Sizes& sizes, int world_size, int rank) {
-    if (std::ranges::any_of(found, [](const Part& part) { return part.begin >= part.end; }))
-        return "A part of no element is no part.\n";
     if (found == parts_of(sizes, total(sizes) / static_cast<std::size_t>(world_size), rank))
         return "The length of a shard is rounded up.\n";
     if (found.size() < right.size() &&
@@ -184,13 +180,8 @@ std::string text_of(const Elements& range) {
 std::string cause_of(const Elements& found, const Elements& right, std::size_t rows,
                      std::size_t row_size, int world_size, int rank) {
     const auto ranks = static_cast<std::size_t>(world_size), r = static_cast<std::size_t>(rank);
-    if (found.begin > found.end || found.begin > rows * row_size)
-        return "There are no rows left for this rank: it begins where the rows end, and ends "
-               "there.\n";
     if (found.end > rows * row_size)
         return "The last rank with rows ends where the rows end.\n";
-    if (row_size > 1 && found == Elements{right.begin / row_size, right.end / row_size})
-        return "These are rows: the range is of elements.\n";
     const std::size_t elements = rows * row_size, most = (elements + ranks - 1) / ranks;
     if (found.begin % row_size != 0 || found.end % row_size != 0 ||
         found == Elements{std::min(elements, r * most), std::min(elements, (r + 1) * most)})

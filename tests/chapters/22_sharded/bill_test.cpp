@@ -251,34 +251,4 @@ TEST_CASE("sharded bill: a transformer's peak at stage 3 is its chunks, two bloc
     REQUIRE(replicated.communicator > 4 * all + Peers::own_bytes);
 }
 
-TEST_CASE("sharded bill: from stage to stage, and from rank to rank") {
-    Random random(1);
-    World world(thread_options(1));
-    world.run([&](Rank& rank) {
-        rank.select_device();
-        auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
-        const auto model = make_mlp(device, random, bill_widths);
-        const auto bill = [&](int stage, int ranks) {
-            return bill_of(blocks_of(*model), stage, ranks, 2);
-        };
-        const auto of_model = [](const Bill& bill) { return bill.total() - bill.communicator; };
-        std::size_t learned = 0, largest = 0;
-        for (const auto& parameter : model->parameters()) {
-            learned += parameter->value.bytes();
-            largest = std::max(largest, parameter->value.bytes());
-        }
-        REQUIRE(of_model(bill(0, 4)) == Approx(4.0 * learned).epsilon(0.01));
-        for (const int ranks : {2, 4, 8}) {
-            CAPTURE(ranks);
-            REQUIRE(of_model(bill(1, ranks)) == Approx((2 + 2.0 / ranks) * learned).epsilon(0.02));
-            REQUIRE(of_model(bill(2, ranks)) ==
-                    Approx((1 + 3.0 / ranks) * learned + 2.0 * largest).epsilon(0.02));
-            // 16 bytes for P / N parameters, two gathered blocks, and the gradients of two blocks.
-            REQUIRE(of_model(bill(3, ranks)) ==
-                    Approx(4.0 / ranks * learned + 4.0 * largest).epsilon(0.03));
-        }
-        REQUIRE(mlp_activations({5, 3, 2}, 7) == 7 * 4 * (1 + 2 * 3 + 2 * 2 + 6));
-    });
-}
-
 }  // namespace ddp::test

@@ -106,6 +106,15 @@ std::string failure_of_part(const fs::path& folder, const Part& part) {
     return failure_of(world, [&](Rank& rank) { train_part(rank, folder, part); });
 }
 
+// Returns what is said where folder/x should become one file.
+std::string failure_of_whole(const TemporaryFolder& folder) {
+    DiskFolder target(folder / "whole");
+    World world(thread_options(1));
+    return failure_of(world, [&](Rank& rank) {
+        save_whole_checkpoint(folder / "x", Model(rank).blocks(), target);
+    });
+}
+
 // Returns the tensors of all files that so many ranks have saved at this step, by rank and name.
 std::map<std::string, std::vector<float>> saved_tensors(const fs::path& folder, int step,
                                                         int ranks) {
@@ -118,9 +127,8 @@ std::map<std::string, std::vector<float>> saved_tensors(const fs::path& folder, 
     return tensors;
 }
 
-void remove_ranks(const fs::path& folder, int ranks) {
-    for (int rank = 0; rank < ranks; rank++)
-        fs::remove_all(ShardFiles(folder).of_rank(rank, ranks));
+void remove_rank(const fs::path& folder, int rank) {
+    fs::remove_all(ShardFiles(folder).of_rank(rank, 4));
 }
 
 fs::path file_of(const fs::path& folder, int rank, int step, int ranks = 4) {
@@ -160,7 +168,8 @@ TEST_CASE("sharded checkpoint: another number of ranks has the same bits of all,
         REQUIRE(saved.size() == 4 * 4 * 3 + 1);  // linear2 has its bias alone; rank 0, the frozen
         // They load it, and save it again without a step.
         REQUIRE(train_part(folder / "x", {.ranks = others, .last_step = 3}) == before);
-        remove_ranks(folder / "x", 4);
+        for (const int rank : {0, 1, 2, 3})
+            remove_rank(folder / "x", rank);
         REQUIRE(train_part(folder / "x", {.last_step = 3}) == before);
         REQUIRE(saved_tensors(folder / "x", 3, 4) == saved);
         // And they train.
@@ -220,18 +229,12 @@ TEST_CASE("sharded checkpoint: a file that is missing or damaged is refused in o
         file.seekp(-5, std::ios::end);
         file.put('\x55');
     };
-    DiskFolder target(folder / "whole");
-    const auto whole_file = [&] {
-        World world(thread_options(1));
-        return failure_of(world, [&](Rank& rank) {
-            save_whole_checkpoint(folder / "x", Model(rank).blocks(), target);
-        });
-    };
     // The newest lacks a rank's file: the one before it is used, and ends in the same bits.
     fs::remove(file_of(folder / "x", 1, 6));
-    REQUIRE_THAT(whole_file(), ContainsSubstring("'rank-1-of-4/checkpoint-00000006.safetensors' is "
-                                                 "missing: a checkpoint of 4 ranks takes "
-                                                 "the files of all of them."));
+    REQUIRE_THAT(failure_of_whole(folder),
+                 ContainsSubstring("'rank-1-of-4/checkpoint-00000006.safetensors' is "
+                                   "missing: a checkpoint of 4 ranks takes "
+                                   "the files of all of them."));
     int resumed = 0;
     REQUIRE(train_part(folder / "x",
                        {.every = 3, .keep = 2, .after_resume = [&](ShardedCheckpoints& run) {
@@ -253,7 +256,8 @@ TEST_CASE("sharded checkpoint: a file that is missing or damaged is refused in o
     REQUIRE_THAT(
         failure_of_part(folder / "x", Part{}),
         ContainsSubstring("'rank-2-of-4/checkpoint-00000003.safetensors' is damaged: its "
-                          "checksum does not match its bytes. Remove them to begin again."));
+                          "checksum does not match its bytes. Put the right files back, or "
+                          "remove all to begin again."));
     // Another training, and another optimizer.
     const TemporaryFolder other;
     train_part(other / "x", {.last_step = 1});
@@ -261,6 +265,82 @@ TEST_CASE("sharded checkpoint: a file that is missing or damaged is refused in o
                  ContainsSubstring("a training whose seed was 7, and now it is 8"));
     REQUIRE_THAT(failure_of_part(other / "x", Part{.is_adam = false}),
                  ContainsSubstring("'optimizer.linear1.momentum_buffer': it is of another model."));
+}
+
+// A restored backup, an rsync that has stopped, a copy into the wrong folder: each file is whole.
+TEST_CASE(
+    "sharded checkpoint: files of one step that do not belong together are not a checkpoint") {
+    const TemporaryFolder all;
+    const Part part{.every = 2, .keep = 3};
+    const Values right = train_part(all / "right", part);
+    train_part(all / "again", part);
+    train_part(all / "other", {.every = 2, .keep = 3, .seed = "8", .start = 8});
+    const auto take_rank_1_of = [&](const char* training) {
+        return [=, &all](const fs::path& folder) {
+            remove_rank(folder, 1);
+            fs::copy(ShardFiles(all / training).of_rank(1, 4), ShardFiles(folder).of_rank(1, 4));
+        };
+    };
+    struct Mix {
+        const char* name;
+        std::function<void(const fs::path& folder)> mix;
+        const char* says;
+        bool has_older = false;
+    };
+    const Mix mixes[] = {
+        {"another training", take_rank_1_of("other"),
+         "'rank-1-of-4/checkpoint-00000006.safetensors' is of another training than rank 0's file: "
+         "its 'configuration.seed' differs."},
+        {"another training with the same options", take_rank_1_of("again"),
+         "its 'configuration.training' differs."},
+        {"exchanged",
+         [](const fs::path& folder) {
+             const ShardFiles files(folder);
+             fs::rename(files.of_rank(1, 4), folder / "x");
+             fs::rename(files.of_rank(2, 4), files.of_rank(1, 4));
+             fs::rename(folder / "x", files.of_rank(2, 4));
+         },
+         "'rank-1-of-4/checkpoint-00000006.safetensors' does not say that its rank is 1"},
+        {"copies of rank 0's",
+         [](const fs::path& folder) {
+             for (const int rank : {1, 2, 3}) {
+                 remove_rank(folder, rank);
+                 fs::copy(ShardFiles(folder).of_rank(0, 4), ShardFiles(folder).of_rank(rank, 4));
+             }
+         },
+         "does not say that its rank is 1"},
+        {"another step under its name",
+         [](const fs::path& folder) {
+             fs::copy(file_of(folder, 1, 2), file_of(folder, 1, 6),
+                      fs::copy_options::overwrite_existing);
+         },
+         "does not say that its step is 6", true},
+        {"sealed, with another plan",
+         [](const fs::path& folder) {
+             Safetensors file = ShardFiles(folder).read({6, 4}, 1);
+             file.header.metadata["bucket_plan"] = "nonsense";
+             DiskFolder of_rank(ShardFiles(folder).of_rank(1, 4));
+             Checkpoints checkpoints(of_rank, 9);
+             checkpoints.begin_generation(9);
+             checkpoints.save(6, file.header, file.data());
+         },
+         "its 'bucket_plan' differs.", true}};
+    for (const auto& [name, mix, says, has_older] : mixes) {
+        CAPTURE(name);
+        const TemporaryFolder folder;
+        fs::copy(all / "right", folder / "x", fs::copy_options::recursive);
+        mix(folder / "x");
+        REQUIRE_THAT(failure_of_whole(folder), ContainsSubstring(says));
+        if (!has_older) {
+            REQUIRE_THAT(failure_of_part(folder / "x", part), ContainsSubstring(says));
+            continue;
+        }
+        int resumed = 0;
+        REQUIRE(train_part(folder / "x", {.after_resume = [&](ShardedCheckpoints& run) {
+                               resumed = run.state().step;
+                           }}) == right);
+        REQUIRE(resumed == 4);
+    }
 }
 
 TEST_CASE("sharded checkpoint: killed while the start was saved, it begins again") {
