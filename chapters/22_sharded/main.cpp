@@ -17,7 +17,7 @@ using namespace ddp;
 struct ShardedOptions {
     std::string stage = "all";
     StagePlan plan{.steps = 100, .batch = 0};
-    CheckpointPlan checkpoints{.every = 20};
+    CheckpointPlan checkpoints{.every = 20, .takes_sigterm = true};
     bool failover = false, hybrid = false;
     AllReduceOrder order;  // of DDP's sums beside the hybrid
 
@@ -66,9 +66,9 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
                 "this chapter's --data must have 28 x 28 pixels and at most ten classes.");
         require_batch(plan.batch, data.train.count(), world.world_size());
     }
+    if (mine.saves())
+        return train_from_checkpoints(world, data.train, plan, mine.checkpoints);
     world.run([&](Rank& rank) {
-        if (mine.saves())
-            return train_from_checkpoints(rank, data.train, plan, mine.checkpoints);
         rank.select_device();
         if (mine.hybrid)
             return show_hybrid(rank, data.train, plan, mine.order, common.csv);

@@ -125,6 +125,8 @@ ShardedCheckpoints::ShardedCheckpoints(Communicator& communicator, Device& devic
         communicator, device, saved, storage_->checkpoints,
         on_event ? on_event : [](const std::string&, int) {},
         ShardFiles::place(communicator.index(), communicator.world_size()));
+    if (plan.takes_sigterm)
+        preemption_.emplace(communicator, device);
 }
 
 // The writer asks the communicator, which may end next.
@@ -139,6 +141,8 @@ void ShardedCheckpoints::wait_for_copy() {
 }
 
 void ShardedCheckpoints::save_if_due() {
+    if (preemption_ && preemption_->is_told_to_end())
+        throw ToldToEnd();
     if (state_.step % plan_.every == 0)
         save();
 }

@@ -32,9 +32,10 @@ namespace ddp {
 
 class ShardedCheckpoints {
   public:
-    // All ranks see `plan.folder`; none is made if that is empty. Checkpoints of a training with
-    // another `configuration` will be refused. `on_event` is the Saver's, on each rank. All ranks
-    // call it together. Everything passed must outlive this object.
+    // All ranks see `plan.folder`; none is made if that is empty. With `plan.takes_sigterm` the
+    // communicator has preemption_arena_bytes() for it. Checkpoints of a training with another
+    // `configuration` will be refused. `on_event` is the Saver's, on each rank. All ranks call it
+    // together. Everything passed must outlive this object.
     ShardedCheckpoints(Communicator& communicator, Device& device, const Blocks& blocks,
                        ShardedDataParallel& replica, Optimizer& optimizer,
                        const CheckpointPlan& plan, std::map<std::string, std::string> configuration,
@@ -77,6 +78,7 @@ class ShardedCheckpoints {
     TrainingTensors chunks_, whole_;  // every rank's own; what is not sharded, which rank 0 saves
     TrainingState state_;
     Storage* storage_ = nullptr;  // absent where no checkpoints are made
+    std::optional<Preemption> preemption_;
 };
 
 // Puts the newest whole checkpoint of `folder` together, as DistributedDataParallel would have

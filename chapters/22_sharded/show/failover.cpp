@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <iostream>
 
 #include "10_nodes/make_communicator.hpp"
@@ -21,14 +22,16 @@ void report(Rank& rank, const std::string& what, int step, const std::string& va
                   << std::endl;
 }
 
-void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
+// Returns false if it was told to end.
+bool train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
            const CheckpointPlan& checkpoints) {
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
     const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
     model->prepare(rank, device, images);
     const auto communicator = make_communicator(
-        "native", rank, arena_bytes_of(model->blocks(), plan.stage, rank.world_size()));
+        "native", rank,
+        arena_bytes_of(model->blocks(), plan.stage, rank.world_size()) + preemption_arena_bytes());
     ShardedDataParallel sharded(*communicator, device, model->blocks(), plan.stage);
     const auto optimizer = make_stage_optimizer(plan.optimizer, sharded.chunks());
     ShardedCheckpoints run(*communicator, device, model->blocks(), sharded, *optimizer, checkpoints,
@@ -46,7 +49,7 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
     if (from && rank.rank() == 0 && !has_supervisor())
         std::cout << "from the checkpoint of " << from->ranks << " ranks" << std::endl;
     Tape tape(device);
-    while (state.step < plan.steps) {
+    const auto take_step = [&] {
         rank.check();
         sharded.backward(sharded.forward([&] { return model->loss(tape, state); }));
         run.wait_for_copy();
@@ -58,25 +61,43 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
         if (rank.rank() == 0)
             report(rank, "step", state.step, std::to_string(state.samples) + " 0");
         run.save_if_due();
+    };
+    bool is_done = true;
+    try {
+        while (state.step < plan.steps)
+            take_step();
+    } catch (const ToldToEnd&) {
+        is_done = false;
     }
     run.finish();
-    report(rank, "done", state.step, hash_of_sharded(rank, host, sharded));
+    if (is_done)
+        report(rank, "done", state.step, hash_of_sharded(rank, host, sharded));
+    else
+        send_to_supervisor({rank.rank(), "preempted", state.step, ""});
+    if (!is_done && rank.rank() == 0 && !has_supervisor())
+        std::cout << text_of_preemption(state.step) << std::endl;
     rank.barrier();
+    return is_done;
 }
 
 }  // namespace
 
-void train_from_checkpoints(Rank& rank, const LabelledImages& images, const StagePlan& plan,
-                            const CheckpointPlan& checkpoints) {
-    // The supervisor learns which processes belong to the job.
-    send_to_supervisor({rank.rank(), "started", 0, rank.node() + " " + std::to_string(getpid())});
-    rank.select_device();
-    try {
-        train(rank, images, plan, checkpoints);
-    } catch (const std::exception& error) {
-        send_to_supervisor({rank.rank(), "failed", 0, error.what()});
-        throw;
-    }
+int train_from_checkpoints(World& world, const LabelledImages& images, const StagePlan& plan,
+                           const CheckpointPlan& checkpoints) {
+    std::atomic<bool> is_done;  // the same on all ranks
+    world.run([&](Rank& rank) {
+        // The supervisor learns which processes belong to the job.
+        send_to_supervisor(
+            {rank.rank(), "started", 0, rank.node() + " " + std::to_string(getpid())});
+        rank.select_device();
+        try {
+            is_done = train(rank, images, plan, checkpoints);
+        } catch (const std::exception& error) {
+            send_to_supervisor({rank.rank(), "failed", 0, error.what()});
+            throw;
+        }
+    });
+    return is_done ? 0 : status_of_preemption;
 }
 
 void show_failover(const StagePlan& plan, const CommonOptions& common) {

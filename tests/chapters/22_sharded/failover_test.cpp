@@ -1,5 +1,6 @@
 // Processes of a sharded training are killed: whichever and whenever, the end is the same to the
 // bit.
+#include <csignal>
 #include <iostream>
 #include <random>
 
@@ -13,6 +14,20 @@ namespace {
 
 constexpr int job_ranks = 4, job_steps = 60;
 
+Words command_of(int ranks, const TemporaryFolder& folder, const Pictures& pictures,
+                 const std::string& model = "mlp") {
+    return {SHARDED_PROGRAM,
+            "--processes=" + std::to_string(ranks),
+            "--stage=3",
+            "--model=" + model,
+            "--folder=" + (folder / "checkpoints").string(),
+            "--data=" + pictures.folder(),
+            "--every=5",
+            "--batch=4",
+            "--steps=" + std::to_string(job_steps),
+            "--timeout=20"};
+}
+
 // Supervises the program with these faults, one in each attempt, which end the attempt's job.
 // `left`: the ranks of all attempts but the first.
 Scenario train_with(const std::vector<Fault>& planned, const Pictures& pictures,
@@ -22,17 +37,7 @@ Scenario train_with(const std::vector<Fault>& planned, const Pictures& pictures,
     Supervisor supervisor(
         {.max_restarts = static_cast<int>(planned.size())},
         [&](const std::vector<Attempt>& before) {
-            const int ranks = before.empty() ? job_ranks : left;
-            return Words{SHARDED_PROGRAM,
-                         "--processes=" + std::to_string(ranks),
-                         "--stage=3",
-                         "--model=" + model,
-                         "--folder=" + (folder / "checkpoints").string(),
-                         "--data=" + pictures.folder(),
-                         "--every=5",
-                         "--batch=4",
-                         "--steps=" + std::to_string(job_steps),
-                         "--timeout=20"};
+            return command_of(before.empty() ? job_ranks : left, folder, pictures, model);
         },
         [&](SupervisedProcess& job, const Attempt& attempt, double now_s) {
             faults.watch(job, attempt, now_s);
@@ -58,6 +63,30 @@ TEST_CASE("sharded failover: killed, four ranks end in the same bits, and three 
     REQUIRE(fewer.recoveries().at(0).ranks == 3);
     REQUIRE(fewer.recoveries().at(0).from_step >= 10);
     REQUIRE(fewer.attempts.back().last_step() == job_steps);
+    REQUIRE(nothing_is_left(SHARDED_PROGRAM));
+}
+
+TEST_CASE("sharded failover: told to end, it saves, and the same command ends in the same bits") {
+    if (!processes_can_run_kernels(job_ranks))
+        return;
+    const Pictures pictures(400, 20);
+    const TemporaryFolder folder;
+    bool is_told = false;
+    Supervisor told(
+        {}, [&](const auto&) { return command_of(job_ranks, folder, pictures); },
+        [&](SupervisedProcess& job, const Attempt& attempt, double) {
+            if (!is_told && attempt.last_step() >= 11) {
+                kill(job.process(), SIGTERM);
+                is_told = true;
+            }
+        });
+    const Attempt attempt = told.run().back();
+    REQUIRE(attempt.is_preempted());
+    REQUIRE(attempt.status == status_of_preemption);
+    REQUIRE(attempt.last_step() < job_steps);
+    Supervisor again({}, [&](const auto&) { return command_of(job_ranks, folder, pictures); }, {});
+    const Scenario rest{"", again.run(), {}};
+    REQUIRE(rest.final_hash() == train_with({}, pictures).final_hash());
     REQUIRE(nothing_is_left(SHARDED_PROGRAM));
 }
 
