@@ -17,21 +17,31 @@ std::vector<Comparison> all_comparisons() {
     return all;
 }
 
+double mean_error(const std::string& kind, const std::vector<Comparison>& comparisons) {
+    double sum = 0, count = 0;
+    for (const Comparison& comparison : comparisons)
+        if (comparison.kind == kind) {
+            sum += std::abs(comparison.error());
+            count++;
+        }
+    return sum / count;
+}
+
 std::string errors_of(const std::string& kind, const std::vector<Comparison>& comparisons) {
     int count = 0;
-    double sum = 0, worst = 0;
+    double worst = 0;
     bool is_of_loss = false;
     for (const Comparison& comparison : comparisons)
         if (comparison.kind == kind) {
             const double error = comparison.error();
             count++;
-            sum += std::abs(error);
             worst = std::abs(error) > std::abs(worst) ? error : worst;
             is_of_loss = comparison.unit.empty();
         }
     return "Error of " + kind + " (" + std::to_string(count) +
-           " measured): " + format_percent(sum / count) + (is_of_loss ? " of the loss" : "") +
-           " on average, " + (worst > 0 ? "+" : "") + format_percent(worst) + " at worst.";
+           " measured): " + format_percent(mean_error(kind, comparisons)) +
+           (is_of_loss ? " of the loss" : "") + " on average, " + (worst > 0 ? "+" : "") +
+           format_percent(worst) + " at worst.";
 }
 
 simulator::Step equal_buckets(double forward_s, double backward_s, int buckets, double bytes) {

@@ -34,7 +34,9 @@ std::vector<Comparison> comparisons_on_nodes();
 std::vector<Comparison> comparisons_with_published();
 std::vector<Comparison> all_comparisons();  // of both kinds
 
-// Returns a sentence with the errors of one kind: how many were measured, the mean size, the worst.
+// Returns the mean size of the errors of one kind.
+double mean_error(const std::string& kind, const std::vector<Comparison>& comparisons);
+// Returns a sentence with them: how many were measured, the mean size, the worst.
 std::string errors_of(const std::string& kind, const std::vector<Comparison>& comparisons);
 
 // Returns a step whose backward fills buckets of one size, `bytes` in all.

@@ -96,19 +96,25 @@ void show_recorded_step(const std::filesystem::path& path, const RecordedStep& r
 
 void show_scaling(const Question& question, const std::vector<Comparison>& comparisons,
                   CsvWriter& file) {
-    Table times("An all-reduce of " + format_bytes(question.bytes),
-                {"ranks", "flat ring", "two levels", "double tree", "ring by node", "direct"});
+    Table times(
+        "An all-reduce of " + format_bytes(question.bytes),
+        {"ranks", "flat ring", "two levels", "double tree", "ring by node", "direct", "off by"});
     Table efficiencies(
         "The share of its speed that a rank keeps",
-        {"ranks", "flat ring", "two levels", "double tree", "the best, with jitter"});
+        {"ranks", "flat ring", "two levels", "double tree", "the best, with jitter", "off by"});
+    const std::string all_reduces_off =
+        format_percent(mean_error(published_all_reduce, comparisons));
+    const std::string trainings_off =
+        format_percent(mean_error(published_training, comparisons)) + " of the loss";
     for (const int ranks : rank_counts(question)) {
         const ScalingRow row = scaling_row(question, ranks);
         const auto& [flat, two, tree] = row.efficiency;
         const auto& [flat_s, two_s, tree_s, by_node_s, direct_s] = row.all_reduce_s;
         times.row({std::to_string(ranks), format_seconds(flat_s), format_seconds(two_s),
-                   format_seconds(tree_s), format_seconds(by_node_s), format_seconds(direct_s)});
+                   format_seconds(tree_s), format_seconds(by_node_s), format_seconds(direct_s),
+                   all_reduces_off});
         efficiencies.row({std::to_string(ranks), format_fixed(flat, 2), format_fixed(two, 2),
-                          format_fixed(tree, 2), format_fixed(row.with_jitter, 2)});
+                          format_fixed(tree, 2), format_fixed(row.with_jitter, 2), trainings_off});
         for (std::size_t i = 0; i < std::size(algorithms); i++)
             write_prediction(file, "all-reduce", ranks, names[i], "s", row.all_reduce_s[i]);
         for (std::size_t i = 0; i < trained_by; i++)
@@ -117,14 +123,17 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
     }
     times.note(
         "By node: the ranks are dealt to the nodes in turn. Direct: every rank sends to "
-        "every other one; a message costs its sender nothing but its bytes here.");
+        "every other one; a message costs its sender nothing but its bytes here. Off by: the error "
+        "of published all-reduces.");
     for (const char* kind : {large_all_reduce, own_all_reduce, published_all_reduce})
         times.note(errors_of(kind, comparisons));
     const bool is_exponential = question.delays == simulator::Delays::exponential;
     efficiencies.note(
         "Jitter: in each step a rank computes longer by " + format_percent(question.jitter) +
         " on average, and the slowest one counts. " +
-        (is_exponential ? "The delays are exponential." : "No delay is longer than twice that."));
+        (is_exponential ? "The delays are exponential." : "No delay is longer than twice that.") +
+        " Off by: the error of published trainings. The steps below were of ranks that sleep, over "
+        "simulated links: they test the code, and not the model.");
     for (const char* kind : {plain_step, jittery_step, published_training})
         efficiencies.note(errors_of(kind, comparisons));
     std::cout << times << "\n" << efficiencies << "\n";

@@ -1,4 +1,6 @@
 // The simulation in the chapter's program: its tables, its files, and what it refuses.
+#include <regex>
+
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -38,6 +40,9 @@ TEST_CASE("cluster program: 4,096 ranks, and the error behind every prediction")
     REQUIRE(predicted("failures", "4096 ranks, time that counts, simulated") ==
             Approx(predicted("failures", "4096 ranks, time that counts")).margin(0.005));
     REQUIRE(run.count(" measured): ") == 7);
+    // In the row of 4,096 ranks stands how far published numbers were off.
+    REQUIRE(std::regex_search(run.output, std::regex("\n +4096 .* ms +39\\.4 %\n")));
+    REQUIRE(std::regex_search(run.output, std::regex("\n +4096 .* 56\\.1 % of the loss\n")));
     int compared = 0;
     const Csv file = run.beside("simulated");
     for (std::size_t row = 0; row < file.rows.size(); row++)
