@@ -25,7 +25,8 @@ class Checkpoints {
     int newest_generation() const;
     // Begins generation `number`. An earlier one may be thought dead and be only stopped, as with
     // its node: when it wakes up, its save() finds the newer number, and throws std::runtime_error.
-    // (A fence: Kleppmann, Designing Data-Intensive Applications, 2017, chapter 8.)
+    // (A fencing token would be checked by the storage: Kleppmann, Designing Data-Intensive
+    // Applications, 2017, chapter 8.)
     void begin_generation(int number);
 
     // Saves the checkpoint of step `step` as a whole or not at all, and adds a checksum to its
