@@ -31,7 +31,7 @@ MPI_Comm duplicate_world(Rank& rank) {
 MPI_Comm communicator_of(Rank& rank, const Group& group) {
     agreed_group(rank, group);
     MPI_Comm all = duplicate_world(rank), members = MPI_COMM_NULL;
-    if (group.size() == rank.world_size() && group.index_of(rank.rank()) == rank.rank())
+    if (group.ranks() == Group::all(rank.job()).ranks())  // on every rank, or on none
         return all;
     check_mpi(MPI_Comm_split(all, group.rank(0), group.index_of(rank.rank()), &members),
               "MPI_Comm_split");

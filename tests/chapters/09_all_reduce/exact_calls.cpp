@@ -249,8 +249,11 @@ int wrong_of_order(Rank& rank, const std::string& kind) {
 }
 
 int wrong_of_two(Rank& rank, const std::string& kind) {
+    std::vector<int> exchanged = Group::all(rank.job()).ranks();  // the last rank keeps its index
+    std::swap(exchanged[0], exchanged[1]);
     const std::unique_ptr<Communicator> communicators[] = {
-        make_communicator(kind, rank, small_arena), make_communicator(kind, rank, small_arena)};
+        make_communicator(kind, rank, small_arena),
+        make_communicator(kind, rank, small_arena, {.group = Group(exchanged)})};
     Stream streams[2];
     ArenaBuffer<int> data[2];
     constexpr std::size_t count = 800'000;

@@ -26,7 +26,7 @@ int wrong_of_large_calls(Rank& rank, const std::string& kind);
 int wrong_of_order(Rank& rank, const std::string& kind);
 
 // Calls two communicators, in one order on half of the ranks and in the other order on the rest:
-// the two must not wait for each other.
+// the two must not wait for each other. (One is over a group of all ranks in another order.)
 int wrong_of_two(Rank& rank, const std::string& kind);
 
 }  // namespace ddp::test

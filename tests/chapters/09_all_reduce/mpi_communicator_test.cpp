@@ -38,7 +38,9 @@ std::string failure_of(const std::string& what, const std::string& victim,
     return text.substr(8, text.find('\n') - 8);
 }
 
-bool is_missing() {
+bool is_missing(int ranks) {
+    if (!processes_can_run_kernels(ranks))
+        return true;
     if (!has_mpirun())
         std::cout << "SKIPPED: the communicator over MPI (no mpirun, or built without MPI)"
                   << std::endl;
@@ -46,9 +48,7 @@ bool is_missing() {
 }
 
 void require_all_calls_of(int ranks) {
-    if (!processes_can_run_kernels(ranks))
-        return;
-    if (is_missing())
+    if (is_missing(ranks))
         return;
     const ChildResult job = start(by_mpirun(ranks), {}, 240, strict);
     CAPTURE(ranks, job.output);
@@ -68,9 +68,7 @@ TEST_CASE("every call, every type, every sum, over MPI, of two ranks", "[.long]"
 }
 
 TEST_CASE("in the order of streams, and two communicators at once, over MPI") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     for (const auto& [what, ranks] : {std::pair("order", 3), {"two", 4}, {"shift", 3}}) {
         const ChildResult job = start(by_mpirun(ranks), {"--what", what}, 120, strict);
@@ -81,9 +79,7 @@ TEST_CASE("in the order of streams, and two communicators at once, over MPI") {
 }
 
 TEST_CASE("a rank that does something else over MPI is named, and the next run works") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     const std::string sum = "operation 2, all_reduce sum of 3000000 float (\"weights\")";
     const std::string end = ": all ranks must do the same, in the same order";
@@ -109,9 +105,7 @@ TEST_CASE("a rank that does something else over MPI is named, and the next run w
 }
 
 TEST_CASE("a rank that throws or is absent over MPI is named, and the next run works") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     for (const char* victim : {"0", "2"})
         REQUIRE(failure_of("throw", victim) ==
@@ -124,9 +118,7 @@ TEST_CASE("a rank that throws or is absent over MPI is named, and the next run w
 }
 
 TEST_CASE("after a rank is killed no rank stays in MPI") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     for (const char* what : {"kill", "kill inside"})
         for (const char* victim : {"0", "1"}) {
@@ -144,9 +136,7 @@ TEST_CASE("after a rank is killed no rank stays in MPI") {
 }
 
 TEST_CASE("after a rank is stopped no rank stays in MPI") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     const auto begin = std::chrono::steady_clock::now();
     const ChildResult job =
@@ -161,9 +151,7 @@ TEST_CASE("after a rank is stopped no rank stays in MPI") {
 }
 
 TEST_CASE("calls over MPI that make no sense are refused") {
-    if (!processes_can_run_kernels(3))
-        return;
-    if (is_missing())
+    if (is_missing(3))
         return;
     const ChildResult job = start(by_mpirun(2), {"--what", "refusals"}, 120, strict);
     const std::string elsewhere =
