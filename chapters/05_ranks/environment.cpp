@@ -6,6 +6,10 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
 
 namespace ddp {
 namespace {
@@ -17,6 +21,15 @@ bool is_set(const char* name) {
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
+}
+
+// Returns the word of a job that was given none: two jobs whose ranks are the same program with the
+// same options have the same one.
+std::string word_of_command() {
+    std::ifstream file("/proc/self/cmdline");
+    std::string command(std::istreambuf_iterator<char>(file), {});
+    command.erase(0, command.rfind('/', command.find('\0')) + 1);  // its folder may differ by node
+    return std::to_string(std::hash<std::string>()(command));
 }
 
 // Returns the variable as a number. Throws OptionError if it is not one from `least` to `most`.
@@ -81,16 +94,31 @@ LaunchVariables read_launch_variables() {
     LaunchVariables variables;
     variables.world_size = number_of("WORLD_SIZE", 1, 1'000'000);
     variables.rank = number_of("RANK", 0, variables.world_size - 1);
+    const std::string word = variable("TORCHELASTIC_RUN_ID");
     variables.endpoint = {{variable("MASTER_ADDR")},
                           static_cast<std::uint16_t>(number_of("MASTER_PORT", 1, 65535)),
-                          variable("TORCHELASTIC_RUN_ID")};
+                          word.empty() ? word_of_command() : word};
+    // A node's own name does not count: there it may stand for 127.0.1.1, and elsewhere for another
+    // address.
+    const std::string& address = variables.endpoint.addresses.front();
+    if (address == "localhost" || address.starts_with("127."))
+        variables.loopback = address == "localhost" ? "127.0.0.1" : address;
     if (is_set("DDP_LISTENER"))
         variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
     // With --max-restarts the same store serves every attempt: each has a key of its own.
     if (variable("TORCHELASTIC_USE_AGENT_STORE") == "True")
-        variables.store_key = "ddp_by_hand/" + variable("TORCHELASTIC_RUN_ID") + "/attempt_" +
+        variables.store_key = "ddp_by_hand/" + word + "/attempt_" +
                               variable("TORCHELASTIC_RESTART_COUNT") + "/rank_0";
     return variables;
+}
+
+// 64 random bits: two jobs on the same machine will not get the same ones.
+std::string new_job_name() {
+    std::random_device random;
+    std::string name;
+    for (int i = 0; i < 16; i++)
+        name += "0123456789abcdef"[random() % 16];
+    return name;
 }
 
 bool prints_refusals() {

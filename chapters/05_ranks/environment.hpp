@@ -22,7 +22,8 @@ struct LaunchVariables {
     int rank = 0;
     int world_size = 1;
     RendezvousEndpoint endpoint;
-    int listener = -1;  // DDP_LISTENER: rank 0's listening socket, inherited from our launcher
+    std::string loopback;  // where rank 0 listens; empty: at every network of its node
+    int listener = -1;     // DDP_LISTENER: rank 0's listening socket, inherited from our launcher
     // Not empty if torchrun's agent listens at the endpoint: where rank 0 is, its store has under
     // this key.
     std::string store_key;
@@ -34,6 +35,9 @@ StartedBy find_starter(const CommonOptions& options);
 
 // Throws OptionError if one of the variables is missing or is not a number.
 LaunchVariables read_launch_variables();
+
+// Returns a random word that no other job has.
+std::string new_job_name();
 
 // Returns whether this process should print what is wrong with the command line: all processes of a
 // job have the same one, and only rank 0 prints it. But what is wrong with its own variables no

@@ -177,11 +177,6 @@ void print_about(const std::vector<Process>& processes, const Process& process,
                                  " (process " + std::to_string(process.id) + ") " + what + "\n");
 }
 
-void print_signal(const std::vector<Process>& processes, const Process& process, int signal) {
-    print_about(processes, process,
-                "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
-}
-
 // Prints what is left in the pipes. Does not wait for their end: a process that a rank has left
 // behind may keep one open.
 void forward_the_rest(std::vector<Process>& processes) {
@@ -218,11 +213,6 @@ bool have_ended(const std::vector<Process>& processes) {
     return std::ranges::all_of(processes, [](const Process& p) { return p.status.has_value(); });
 }
 
-// Returns whether something that a rank has printed to stdout is lost.
-bool has_lost_output(const std::vector<Process>& processes) {
-    return std::ranges::any_of(processes, [](const Process& p) { return p.outputs[0].is_lost; });
-}
-
 // Waits until all have ended, for at most `limit`.
 void poll_for(std::vector<Process>& processes, const Sigterm& sigterm, std::chrono::seconds limit) {
     const Clock::time_point end = Clock::now() + limit;
@@ -243,7 +233,9 @@ int wait_for_all(std::vector<Process>& processes, const Sigterm& sigterm, double
     const Process* failed = first_failed(processes);
     const Process* stopped = find_stopped(processes, timeout_s);
     if (failed != nullptr && WIFSIGNALED(*failed->status))
-        print_signal(processes, *failed, WTERMSIG(*failed->status));
+        print_about(processes, *failed,
+                    "was ended by signal " + std::to_string(WTERMSIG(*failed->status)) + " (" +
+                        strsignal(WTERMSIG(*failed->status)) + ")");
     else if (failed == nullptr && stopped != nullptr)
         print_about(processes, *stopped, "is stopped, and the job cannot end without it");
     const int status = failed != nullptr ? exit_status(*failed->status) : stopped != nullptr;
@@ -256,7 +248,8 @@ int wait_for_all(std::vector<Process>& processes, const Sigterm& sigterm, double
     while (!have_ended(processes))
         poll_processes(processes, sigterm);
     forward_the_rest(processes);
-    if (status == 0 && has_lost_output(processes))
+    const auto has_lost_output = [](const Process& p) { return p.outputs[0].is_lost; };
+    if (status == 0 && std::ranges::any_of(processes, has_lost_output))
         throw std::runtime_error(output_is_lost);
     return status;
 }

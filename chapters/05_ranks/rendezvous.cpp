@@ -8,8 +8,8 @@
 //        the list       welcome ───▶              knows all ranks
 //
 // The ranks may come in any order. One that cannot connect, since rank 0 does not listen yet, tries
-// again. A process of another job is refused. The connections stay open after the rendezvous: the
-// coordinator uses them (coordinator/endpoints.cpp).
+// again. A process of another job is refused, during the rendezvous and afterwards. The connections
+// stay open: the coordinator uses them (coordinator/endpoints.cpp).
 #include "05_ranks/rendezvous.hpp"
 
 #include <poll.h>
@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -75,59 +74,40 @@ void number_within_nodes(std::vector<Member>& members) {
     }
 }
 
+// Say, in rank 0's words, why a process does not belong to its job. After the first it tries again:
+// rank 0 may be that of a job that is about to end.
+struct Refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct RefusedForGood : Refused {
+    using Refused::Refused;
+};
+
 // ---- Rank 0's side
 
 // Returns the rank that sent `hello`. Throws if the process does not belong to this job; the text
 // is the answer that it gets.
-std::size_t check_hello(const Message& hello, const std::string& job,
-                        const Connections& connections) {
-    // `job` is a random word: a process that knows it was started for this job.
-    const std::string world_size = std::to_string(connections.size());
+std::size_t check_hello(const Message& hello, const std::string& job, std::size_t world_size) {
     if (hello.kind != Message::Kind::hello || hello.parts.size() != 3 || hello.text != job)
-        throw std::runtime_error("another job meets here");
+        throw std::runtime_error(
+            "another job meets here: its TORCHELASTIC_RUN_ID or, without one, "
+            "its options are different");
     // Two starts with different numbers of ranks at one port, for example, or a wrong variable.
-    if (hello.parts[2] != world_size)
-        throw std::runtime_error("this job has " + world_size + " ranks, not " + hello.parts[2]);
-    if (hello.number == 0 || hello.number >= connections.size())
+    if (hello.parts[2] != std::to_string(world_size))
+        throw std::runtime_error("this job has " + std::to_string(world_size) + " ranks, not " +
+                                 hello.parts[2]);
+    if (hello.number == 0 || hello.number >= world_size)
         throw std::runtime_error("rank " + std::to_string(hello.number) +
-                                 " is none of ranks 1 to " +
-                                 std::to_string(connections.size() - 1));
+                                 " is none of ranks 1 to " + std::to_string(world_size - 1));
     return hello.number;
 }
 
-// Reads the hello of a process that has connected, and makes its connection that of a rank, or
-// refuses it. Returns false while the hello has not arrived.
-bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connections& connections,
-           std::vector<Member>& members) {
-    try {
-        const std::optional<Message> hello = caller->receive(most_hello_bytes);
-        if (!hello)
-            return false;
-        // From here on this connection is that of a rank, or it is refused.
-        const std::size_t rank = check_hello(*hello, job, connections);
-        // Its address is where it has called from: the others will reach it there, too.
-        const Member member =
-            to_members({hello->parts[0], hello->parts[1], caller->peer_address()})[0];
-        // A process may connect again, but two processes cannot be one rank.
-        const bool is_new =
-            member.node != members[rank].node || member.process != members[rank].process;
-        if (connections[rank] && is_new)
-            throw std::runtime_error("rank " + std::to_string(rank) + " is here already: process " +
-                                     std::to_string(members[rank].process) + " on " +
-                                     members[rank].node + " has the same RANK");
-        caller->send({});  // alive: a server of another kind would have sent something else
-        members[rank] = member;
-        connections[rank] = std::move(caller);
-    } catch (const std::exception& error) {
-        // The process learns why it does not belong here, and the rendezvous goes on.
-        try {
-            caller->send({Message::Kind::refused, 0, 0, error.what(), {}});
-            caller->finish();
-        } catch (const std::exception&) {
-            // It has gone already, and needs no answer.
-        }
-    }
-    return true;
+// Returns what a second process of a rank is told.
+std::string already_here(std::size_t rank, const Member& first) {
+    return "rank " + std::to_string(rank) + " is here already: process " +
+           std::to_string(first.process) + " on " + first.node +
+           " has the same RANK. If two jobs meet at this port, give each its own MASTER_PORT, or a "
+           "word of its own in TORCHELASTIC_RUN_ID";
 }
 
 // Returns "rank 1, rank 3", those that have not come; "" if all have.
@@ -140,11 +120,6 @@ std::string missing_ranks(const Connections& connections) {
 }
 
 // ---- The other ranks' side
-
-// Says, in rank 0's words, why this process does not belong to its job.
-struct Refused : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 // Waits until all ranks have come, and returns the list of them. Throws if this is not the job that
 // this rank belongs to.
@@ -162,6 +137,8 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
             continue;
         is_admitted = true;
         // It does: alive (admitted, wait for the others), refused, or welcome (all are there).
+        if (answer->kind == Message::Kind::refused && answer->number != 0)
+            throw RefusedForGood(answer->text);
         if (answer->kind == Message::Kind::refused)
             throw Refused(answer->text);
         if (answer->kind != Message::Kind::welcome)
@@ -181,42 +158,37 @@ std::string RendezvousEndpoint::text() const {
     return (addresses.empty() ? "" : addresses.front()) + ":" + std::to_string(port);
 }
 
-// 64 random bits: two jobs on the same machine will not get the same ones.
-std::string new_job_name() {
-    std::random_device random;
-    std::string name;
-    for (int i = 0; i < 16; i++)
-        name += "0123456789abcdef"[random() % 16];
-    return name;
-}
-
 // ---- The two sides
 
-Connections receive_ranks(const Descriptor& listener, const std::string& job,
-                          std::vector<Member>& members, double limit_s) {
-    // A connection moves from `callers` to `connections[r]` when its hello says that it is rank r.
+Reception::Reception(Descriptor listener, std::string job)
+    : listener_(std::move(listener)), job_(std::move(job)) {}
+
+Connections Reception::receive_ranks(std::vector<Member>& members, double limit_s) {
+    // A connection moves from `callers_` to `connections[r]` when its hello says that it is rank r.
     Connections connections(members.size());
-    std::vector<std::unique_ptr<Connection>> callers;  // connected, but not known by rank yet
-    const std::size_t most_callers = members.size() + 64;
+    const auto admit = [&](std::size_t rank, const Member& member, Caller& caller) {
+        // A process may connect again, but two processes cannot be one rank.
+        Member& known = members[rank];
+        const bool is_new = member.node != known.node || member.process != known.process;
+        if (connections[rank] && is_new)
+            throw Refused(already_here(rank, known));
+        caller->send({});  // alive: a server of another kind would have sent something else
+        known = member;
+        connections[rank] = std::move(caller);
+    };
     const Deadline deadline(limit_s);
     for (std::string missing; !(missing = missing_ranks(connections)).empty();) {
         if (deadline.has_passed())
             throw std::runtime_error("rank 0 waited for " + missing + " at port " +
-                                     std::to_string(port_of(listener)) +
+                                     std::to_string(port_of(listener_)) +
                                      " in vain: were all processes of the job started?");
         // Wait until another process connects, or one that is connected sends its hello.
-        std::vector<pollfd> ready{{listener.number(), POLLIN, 0}};
-        for (const auto& caller : callers)
+        std::vector<pollfd> ready{{listener_.number(), POLLIN, 0}};
+        for (const Caller& caller : callers_)
             ready.push_back({caller->descriptor(), POLLIN, 0});
         poll(ready.data(), ready.size(), 50);
-        Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (caller.number() >= 0)
-            callers.push_back(std::make_unique<Connection>(std::move(caller)));
-        // A rank sends its hello at once: the first caller that has sent none is a stranger.
-        if (callers.size() > most_callers)
-            callers.erase(callers.begin());
         // Steps 1 and 2: read what has arrived, and check it.
-        std::erase_if(callers, [&](auto& each) { return admit(each, job, connections, members); });
+        answer_callers(members.size(), admit);
     }
     // Step 3: all ranks are there.
     // Every rank gets the same list, and numbers the local ranks from it in the same way.
@@ -225,6 +197,48 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
             connection->send({Message::Kind::welcome, 0, 0, "", to_parts(members)});
     number_within_nodes(members);
     return connections;
+}
+
+// A second process of a rank that is here belongs to another job, or was started by mistake. But if
+// the rank has left, its node may have begun with the next job already.
+void Reception::refuse_callers(const std::vector<Member>& members,
+                               const std::function<bool(std::size_t)>& is_here) {
+    answer_callers(members.size(), [&](std::size_t rank, const Member&, const Caller&) {
+        if (is_here(rank))
+            throw RefusedForGood(already_here(rank, members[rank]));
+        throw Refused("the job that meets here has yet to end");
+    });
+}
+
+// Calls admit(rank, member, caller) for each caller whose hello has come, and tells a caller for
+// which that throws why it does not belong here. Then lets the next caller in.
+void Reception::answer_callers(std::size_t world_size, const Admit& admit) {
+    std::erase_if(callers_, [&](Caller& caller) {
+        try {
+            const std::optional<Message> hello = caller->receive(most_hello_bytes);
+            if (!hello)
+                return false;
+            const std::size_t rank = check_hello(*hello, job_, world_size);
+            // Its address is where it has called from: the others will reach it there, too.
+            const std::vector<std::string>& parts = hello->parts;
+            admit(rank, to_members({parts[0], parts[1], caller->peer_address()})[0], caller);
+        } catch (const std::exception& error) {
+            const bool is_for_good = dynamic_cast<const RefusedForGood*>(&error) != nullptr;
+            try {
+                caller->send({Message::Kind::refused, 0, is_for_good, error.what(), {}});
+                caller->finish();
+            } catch (const std::exception&) {
+                // It has gone already, and needs no answer.
+            }
+        }
+        return true;
+    });
+    Descriptor caller(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (caller.number() >= 0)
+        callers_.push_back(std::make_unique<Connection>(std::move(caller)));
+    // A rank sends its hello at once: the first caller that has sent none is a stranger.
+    if (callers_.size() > world_size + 64)
+        callers_.erase(callers_.begin());
 }
 
 std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int rank,
@@ -257,6 +271,9 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
                 if (member.node == members[0].node)
                     member.address = connection->peer_address();
             return connection;
+        } catch (const RefusedForGood& refusal) {
+            why = refusal.what();
+            break;
         } catch (const Refused& refusal) {
             why = refusal.what();
             was_refused = true;

@@ -9,6 +9,7 @@
 //                             until every rank has ended the run
 #include "05_ranks/world.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -55,7 +56,6 @@ World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
     job_.may_take_turns = options.slowly;
-    // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:
             job_.started_by = "threads of one process";
@@ -126,21 +126,22 @@ void World::find_others_by_variables(const LaunchVariables& variables) {
     become_process(variables.rank, variables.world_size);
     if (!variables.store_key.empty())
         return find_others_by_store(variables);
-    if (variables.rank != 0)
-        return find_others(nullptr, variables.endpoint);
-    const Descriptor listener = variables.listener >= 0 ? Descriptor(variables.listener)
-                                                        : listen_at("", variables.endpoint.port);
-    find_others(&listener, variables.endpoint);
+    Descriptor listener(variables.listener);
+    if (listener.number() >= 0)
+        fcntl(listener.number(), F_SETFD, FD_CLOEXEC);  // no program inherits it from this rank
+    else if (has_rank_0())
+        listener = listen_at(variables.loopback, variables.endpoint.port);
+    find_others(std::move(listener), variables.endpoint);
 }
 
 namespace {
 
 // Returns where rank 0 is, "job port address address ...": the others take the first of its
-// addresses that works.
-std::string invitation(const Descriptor& listener, const std::vector<std::string>& addresses) {
-    std::string text = new_job_name() + " " + std::to_string(port_of(listener));
-    for (const std::string& address : addresses)
-        text += " " + address;
+// addresses that works. `address` comes before the node's own.
+std::string invitation(const Descriptor& listener, const std::string& address) {
+    std::string text = new_job_name() + " " + std::to_string(port_of(listener)) + " " + address;
+    for (const std::string& own : own_addresses())
+        text += " " + own;
     return text;
 }
 
@@ -162,36 +163,34 @@ void World::find_others_by_store(const LaunchVariables& variables) {
                      job_.patience_s());
     Descriptor listener;
     if (variables.rank == 0) {
-        listener = listen_at("", 0);
-        store.set(variables.store_key, invitation(listener, own_addresses()));
+        listener = listen_at(variables.loopback, 0);
+        store.set(variables.store_key, invitation(listener, variables.loopback));
     }
-    find_others(variables.rank == 0 ? &listener : nullptr,
-                read_invitation(store.get(variables.store_key)));
+    find_others(std::move(listener), read_invitation(store.get(variables.store_key)));
 }
 
 // Rank 0 listens at any free port, and MPI or the other program broadcasts where that is.
 // MASTER_ADDR, if it is set, comes before its other addresses.
-void World::find_others_by_broadcast(const Broadcast& broadcast) {
+void World::find_others_by_broadcast(
+    const std::function<std::string(const std::string&)>& broadcast) {
     Descriptor listener;
     std::string text;
     if (has_rank_0()) {
-        listener = listen_at("", 0);
-        std::vector<std::string> addresses = own_addresses();
-        if (const char* chosen = std::getenv("MASTER_ADDR"))
-            addresses.insert(addresses.begin(), chosen);
-        text = invitation(listener, addresses);
+        const char* chosen = job_.is_guest ? nullptr : std::getenv("MASTER_ADDR");
+        listener = listen_at(job_.is_guest ? "127.0.0.1" : "", 0);  // a guest's job has one node
+        text = invitation(listener, chosen == nullptr ? "" : chosen);
     }
     text = broadcast(text);
-    find_others(has_rank_0() ? &listener : nullptr, read_invitation(text));
+    find_others(std::move(listener), read_invitation(text));
 }
 
 // The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.
-void World::find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint) {
-    // The rendezvous fills in who the other members are, and opens the connections.
-    if (listener != nullptr) {
-        Connections others =
-            receive_ranks(*listener, endpoint.job, job_.members, job_.patience_s());
-        coordinator_ = std::make_unique<CoordinatorServer>(job_, std::move(others));
+void World::find_others(Descriptor listener, const RendezvousEndpoint& endpoint) {
+    if (has_rank_0()) {
+        Reception reception(std::move(listener), endpoint.job);
+        Connections others = reception.receive_ranks(job_.members, job_.patience_s());
+        coordinator_ =
+            std::make_unique<CoordinatorServer>(job_, std::move(others), std::move(reception));
     } else {
         auto connection = join_ranks(endpoint, first_rank_, job_.members, job_.patience_s());
         coordinator_ =
@@ -339,8 +338,7 @@ int run_world_main(const std::function<int()>& work) {
             return 0;
         }
     });
-    // Not before the cause is printed: mpirun may end this process a quarter of a second after the
-    // lost one.
+    // Then the cause is printed: mpirun ends this process a quarter of a second after the lost one.
     if (stays_visible)
         std::this_thread::sleep_for(std::chrono::milliseconds(250));
     return status;

@@ -29,10 +29,10 @@ class World {
     // started. A program should construct it early. Throws OptionError if the options make no sense
     // here, std::runtime_error if the other ranks cannot be found.
     explicit World(const CommonOptions& options);
-    // Is one rank in the process of another program, whose signals and cores it leaves alone
-    // (support/guest.cpp). `broadcast`, called once by every rank, returns rank 0's text on each.
-    using Broadcast = std::function<std::string(const std::string& text)>;
-    World(int rank, int world_size, double timeout_s, const Broadcast& broadcast);
+    // Is one rank in the process of another program, whose signals and cores it leaves alone, on one
+    // node (support/guest.cpp). `all_gather`, called once by every rank, returns the texts of all.
+    using AllGather = std::function<std::vector<std::string>(const std::string& text)>;
+    World(int rank, int world_size, double timeout_s, const AllGather& all_gather);
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
@@ -57,8 +57,8 @@ class World {
     void become_process(int rank, int world_size);
     void find_others_by_variables(const LaunchVariables& variables);
     void find_others_by_store(const LaunchVariables& variables);
-    void find_others_by_broadcast(const Broadcast& broadcast);
-    void find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint);
+    void find_others_by_broadcast(const std::function<std::string(const std::string&)>& broadcast);
+    void find_others(Descriptor listener, const RendezvousEndpoint& endpoint);
     RunResult run_rank(int rank, const std::function<void(Rank&)>& work);
     RunFailed failure(const std::string& cause, int reporter) const;
 

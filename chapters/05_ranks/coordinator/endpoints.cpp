@@ -167,10 +167,12 @@ void CoordinatorEndpoint::poll_sigterm(int rank) {
 
 // ---- CoordinatorServer
 
-CoordinatorServer::CoordinatorServer(const Job& job, Connections connections)
+CoordinatorServer::CoordinatorServer(const Job& job, Connections connections,
+                                     std::optional<Reception> reception)
     : CoordinatorEndpoint(job),
       events_(job.members.size()),
       connections_(std::move(connections)),
+      reception_(std::move(reception)),
       broken_(job.members.size(), false),
       coordinator_(
           [&] {
@@ -238,6 +240,8 @@ void CoordinatorServer::poll() {
         if (received.is_lost)
             coordinator_.mark_lost(received.rank, "ended without saying why: was it killed?");
     }
+    if (reception_)
+        reception_->refuse_callers(job_.members, [this](std::size_t r) { return !broken_[r]; });
     coordinator_.poll();
     poll_sigterm(0);
 }

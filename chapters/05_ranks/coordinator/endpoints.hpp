@@ -58,10 +58,11 @@ class CoordinatorEndpoint : public ControlChannel {
 };
 
 // Holds the coordinator. `connections[r]` leads to rank r; ranks without one are threads of this
-// process.
+// process. Where ranks are processes, their `reception` refuses all that come later.
 class CoordinatorServer final : public CoordinatorEndpoint {
   public:
-    CoordinatorServer(const Job& job, Connections connections);
+    CoordinatorServer(const Job& job, Connections connections,
+                      std::optional<Reception> reception = {});
     ~CoordinatorServer() override;
 
     void send(int rank, const Message& message) override { coordinator_.receive(rank, message); }
@@ -81,6 +82,7 @@ class CoordinatorServer final : public CoordinatorEndpoint {
 
     std::vector<RankEvents> events_;
     Connections connections_;
+    std::optional<Reception> reception_;
     std::vector<bool> broken_;  // connections from which nothing more comes; the watchdog's
     Coordinator coordinator_;
     Watchdog watchdog_;

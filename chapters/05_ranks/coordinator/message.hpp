@@ -17,7 +17,7 @@ struct Message {
         goodbye,  // I take part in no further run (the coordinator's process sends this too)
         // From the coordinator to a rank
         welcome,   // all ranks are here; parts: their nodes and processes
-        refused,   // you do not belong here, because of `text`
+        refused,   // you do not belong here, because of `text`; never if `number` is not 0
         gathered,  // your call is over; parts[r] is the contribution of rank r
         failed,    // the run must end, because of `text`
         result,    // all ranks have ended the run; see RunResult

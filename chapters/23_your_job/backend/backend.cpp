@@ -147,11 +147,15 @@ class BookBackend final : public c10d::Backend {
           options_(c10::make_intrusive<Options>("ddp_by_hand", timeout)),
           book_(rank, size, static_cast<double>(timeout.count()) * 1e-3,
                 [&](const std::string& text) {
-                    const std::string key = "ddp_by_hand: where rank 0 is";
-                    if (rank == 0)
-                        store->set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
-                    const std::vector<std::uint8_t> bytes = store->get(key);
-                    return std::string(bytes.begin(), bytes.end());
+                    const std::string key = "ddp_by_hand: rank ";
+                    store->set(key + std::to_string(rank),
+                               std::vector<std::uint8_t>(text.begin(), text.end()));
+                    std::vector<std::string> all;
+                    for (int r = 0; r < size; r++) {
+                        const auto bytes = store->get(key + std::to_string(r));
+                        all.emplace_back(bytes.begin(), bytes.end());
+                    }
+                    return all;
                 }) {}
 
     const std::string getBackendName() const override { return "ddp_by_hand"; }

@@ -231,11 +231,10 @@ struct GuestRank::Shared {
 
 // ---- The rank's thread
 
-void GuestRank::live(double timeout_s,
-                     const std::function<std::string(const std::string&)>& broadcast) {
+void GuestRank::live(double timeout_s, const AllGather& all_gather) {
     bool has_met = false;
     try {
-        World world(shared_->rank, shared_->world_size, timeout_s, broadcast);
+        World world(shared_->rank, shared_->world_size, timeout_s, all_gather);
         world.run([&](Rank& rank) {
             Desk desk(rank);
             has_met = true;
@@ -254,10 +253,9 @@ void GuestRank::live(double timeout_s,
     }
 }
 
-GuestRank::GuestRank(int rank, int world_size, double timeout_s,
-                     const std::function<std::string(const std::string&)>& broadcast)
+GuestRank::GuestRank(int rank, int world_size, double timeout_s, const AllGather& all_gather)
     : shared_(std::make_unique<Shared>(rank, world_size)) {
-    shared_->thread = std::thread([&] { live(timeout_s, broadcast); });
+    shared_->thread = std::thread([&] { live(timeout_s, all_gather); });
     try {
         shared_->has_met.get_future().get();
     } catch (...) {

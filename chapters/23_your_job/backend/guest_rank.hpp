@@ -20,11 +20,11 @@ namespace ddp {
 
 class GuestRank {
   public:
-    // Meets the other ranks. `broadcast`, which every rank calls once, returns rank 0's text on
-    // each. Throws std::runtime_error if the others do not come within `timeout_s`, which limits
-    // every later wait as well (0: no limit).
-    GuestRank(int rank, int world_size, double timeout_s,
-              const std::function<std::string(const std::string&)>& broadcast);
+    // Meets the other ranks. `all_gather`, which every rank calls once, returns the texts of all.
+    // Throws std::runtime_error if they are on several nodes, or do not come within `timeout_s`,
+    // which limits every later wait as well (0: no limit).
+    using AllGather = std::function<std::vector<std::string>(const std::string& text)>;
+    GuestRank(int rank, int world_size, double timeout_s, const AllGather& all_gather);
     // Leaves, if leave() has not been called.
     ~GuestRank();
     GuestRank(const GuestRank&) = delete;
@@ -57,7 +57,7 @@ class GuestRank {
     class Desk;
     struct Call;
     void enqueue(Call call);
-    void live(double timeout_s, const std::function<std::string(const std::string&)>& broadcast);
+    void live(double timeout_s, const AllGather& all_gather);
 
     struct Shared;
     std::unique_ptr<Shared> shared_;

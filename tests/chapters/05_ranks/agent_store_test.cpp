@@ -146,38 +146,34 @@ TEST_CASE("a store that is silent, gone or something else gets a sentence") {
     }
     const Descriptor listener = listen_at("127.0.0.1", 0);
     name = "torchrun's store at 127.0.0.1:" + std::to_string(port_of(listener));
-    // Another program: it answers whatever it is asked.
-    std::jthread other([&] {
-        pollfd ready{listener.number(), POLLIN, 0};
-        poll(&ready, 1, 20'000);
-        const Descriptor client(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-        send(client.number(), "220 welcome to this server", 26, MSG_NOSIGNAL);
-        char bytes[64];
-        while (recv(client.number(), bytes, sizeof bytes, 0) > 0) {
-        }
-    });
-    REQUIRE(error_of([&] { AgentStore("127.0.0.1", port_of(listener), 20).get("word"); }) ==
-            name + " does not speak as PyTorch's TCPStore does: what listens there?");
-    other.join();
-    std::jthread closes([&] {
-        pollfd ready{listener.number(), POLLIN, 0};
-        poll(&ready, 1, 20'000);
-        const Descriptor client(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-        char bytes[64];
-        REQUIRE(recv(client.number(), bytes, 5, MSG_WAITALL) == 5);
-        shutdown(client.number(), SHUT_WR);
-        while (recv(client.number(), bytes, sizeof bytes, 0) > 0) {
-        }
-    });
-    REQUIRE(error_of([&] {
-                AgentStore("127.0.0.1", port_of(listener), 20).get("word");
-            }).starts_with(name + " has closed the connection"));
-    closes.join();
-    std::uint16_t free_port = 0;
-    {
-        const Descriptor ends = listen_at("127.0.0.1", 0);
-        free_port = port_of(ends);
+    const auto serves = [&](const std::function<void(int client)>& work) {
+        return std::jthread([&listener, work] {
+            pollfd ready{listener.number(), POLLIN, 0};
+            poll(&ready, 1, 20'000);
+            const Descriptor client(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+            work(client.number());
+            for (char bytes[64]; recv(client.number(), bytes, sizeof bytes, 0) > 0;) {
+            }
+        });
+    };
+    const auto error = [&] {
+        return error_of([&] { AgentStore("127.0.0.1", port_of(listener), 20).get("word"); });
+    };
+    {  // another program: it answers whatever it is asked
+        const std::jthread other = serves(
+            [](int client) { send(client, "220 welcome to this server", 26, MSG_NOSIGNAL); });
+        REQUIRE(error() ==
+                name + " does not speak as PyTorch's TCPStore does: what listens there?");
     }
+    {
+        const std::jthread closes = serves([](int client) {
+            char bytes[5];
+            REQUIRE(recv(client, bytes, 5, MSG_WAITALL) == 5);
+            shutdown(client, SHUT_WR);
+        });
+        REQUIRE(error().starts_with(name + " has closed the connection"));
+    }
+    const std::uint16_t free_port = port_of(listen_at("127.0.0.1", 0));
     REQUIRE(error_of([&] {
                 AgentStore("127.0.0.1", free_port, 0.1);
             }).ends_with(" cannot be reached: is the agent of that node gone?"));

@@ -1,8 +1,11 @@
 // The chapter's program: its table and its messages are read back.
 #include "tests/support/program.hpp"
 
+#include <chrono>
+#include <future>
 #include <iostream>
 
+#include "05_ranks/coordinator/connection.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -58,6 +61,27 @@ TEST_CASE("ranks: wrong variables are named by the process that has them") {
     const ChildResult silent = run_command({RANKS_PROGRAM, "--timeout", "x"}, rank_1);
     REQUIRE(silent.exit_code == 2);
     REQUIRE(silent.output.empty());
+}
+
+TEST_CASE("ranks: two jobs started by hand at one port do not take each other's ranks") {
+    const std::uint16_t port = port_of(listen_at("127.0.0.1", 0));
+    const auto started = [&](const std::string& rank, const std::string& seconds) {
+        return std::async(std::launch::async, [=] {
+            return run_command({RANKS_PROGRAM, "--quick", "--timeout", seconds},
+                               {"RANK=" + rank, "WORLD_SIZE=2", "MASTER_ADDR=localhost",
+                                "MASTER_PORT=" + std::to_string(port)});
+        });
+    };
+    auto rank_1 = started("1", "11"), rank_0 = started("0", "10");
+    while (connect_to("127.0.0.1", port).number() < 0)
+        REQUIRE(rank_0.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout);
+    REQUIRE(connect_to("127.0.0.2", port).number() < 0);  // nobody comes from a network
+    const ChildResult alone = rank_0.get(), refused = rank_1.get();
+    CAPTURE(alone.output, refused.output);
+    REQUIRE(alone.exit_code == 1);
+    REQUIRE(has(alone.output, "error: rank 0 waited for rank 1 at port "));
+    REQUIRE(refused.exit_code == 1);
+    REQUIRE(has(refused.output, ": another job meets here: "));
 }
 
 TEST_CASE("ranks: output that is lost is a failure") {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <iostream>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "05_ranks/coordinator/watchdog.hpp"
@@ -48,7 +50,7 @@ int count_wrong_exchanges(World& world, int rounds) {
     return wrong;
 }
 
-TEST_CASE("each rank knows its number") {
+TEST_CASE("each of 1 to 9 ranks knows its number, and gets what the others give") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         REQUIRE(world.world_size() == ranks);
@@ -64,6 +66,7 @@ TEST_CASE("each rank knows its number") {
             });
         REQUIRE(seen == std::vector<int>(static_cast<std::size_t>(ranks), 2));
         REQUIRE(wrong == 0);
+        REQUIRE(count_wrong_exchanges(world, 20) == 0);
     }
 }
 
@@ -178,13 +181,6 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
                   throw std::runtime_error("on purpose");
           }) == "rank 0: on purpose");
     CHECK(cores_of_this_thread() == all);
-}
-
-TEST_CASE("exchanges at world sizes 1 to 9") {
-    for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(thread_options(ranks));
-        REQUIRE(count_wrong_exchanges(world, 20) == 0);
-    }
 }
 
 TEST_CASE("no rank passes a barrier before all have come") {
@@ -465,28 +461,45 @@ std::pair<void (*)(int), bool> on_sigterm() {
     return {action.sa_handler, sigismember(&blocked, SIGTERM) == 1};
 }
 
+// Returns whether rank 0 still listens, at 127.0.0.1 alone, and refuses a second rank 1. `text` is
+// what its guest has told the others.
+bool refuses_a_second_rank_1(const std::string& text, int ranks) {
+    RendezvousEndpoint place{{"127.0.0.1"}, 0, ""};
+    std::istringstream(text.substr(text.find('\n'))) >> place.job >> place.port;
+    std::vector<Member> members(static_cast<std::size_t>(ranks));
+    members[1].node = "another";
+    try {
+        join_ranks(place, 1, members, 10);
+        return false;
+    } catch (const std::runtime_error& error) {
+        return std::string(error.what()).find("rank 1 is here already: ") != std::string::npos &&
+               connect_to("127.0.0.2", place.port).number() < 0;
+    }
+}
+
 TEST_CASE("a rank in another program leaves its signals and cores alone") {
     const int cores = usable_cores(),
               ranks = cores < 2 || cores > 16 ? 3 : cores;  // would be bound
     const std::vector<int> all = cores_of_this_thread();
     const auto sigterm = on_sigterm();
-    std::promise<std::string> text;
-    const std::shared_future<std::string> shared = text.get_future().share();
+    std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+    std::barrier all_have_written(ranks);
     std::atomic<int> wrong = 0, failed_alike = 0;
     {
         std::vector<std::jthread> guests;
         for (int r = 0; r < ranks; r++)
             guests.emplace_back([&, r] {
-                World world(r, ranks, 20, [&](const std::string& mine) {
-                    if (r == 0)
-                        text.set_value(mine);
-                    return shared.get();
+                World world(r, ranks, 20, [&](const std::string& text) {
+                    texts[static_cast<std::size_t>(r)] = text;
+                    all_have_written.arrive_and_wait();
+                    return texts;
                 });
                 wrong += world.world_size() != ranks || !world.job().has_processes;
                 wrong += count_wrong_exchanges(world, 3);
                 world.run([&](Rank& rank) {
                     wrong += rank.rank() != r || cores_of_this_thread() != all ||
                              on_sigterm() != sigterm;
+                    wrong += r == 0 && !refuses_a_second_rank_1(texts[0], ranks);
                 });
                 const std::string cause = failure_of_guest(world, [&](Rank& rank) {
                     if (rank.rank() == 1)
