@@ -17,7 +17,7 @@ begin_predictions() {  # of run's $chapter, in its $readme; $answers is the file
     fi
     make_own "$chapter"
     if [[ -t 0 && -t 2 ]]; then ask_predictions "$readme" "$answers"; fi
-    output=$(mktemp)
+    output=$(mktemp 2>/dev/null) || fail "No file can be made in ${TMPDIR:-/tmp}: set TMPDIR to a folder that is yours."
     trap 'rm -f "$output"' EXIT
 }
 

@@ -131,7 +131,7 @@ read_what_if() {  # FILE...
     command -v python3 >/dev/null || fail "read needs a python3."
     require_part tools/cluster "read --what-if"
     prepare bench
-    made=$(mktemp -d)
+    made=$(mktemp -d 2>/dev/null) || fail "No folder can be made in ${TMPDIR:-/tmp}: set TMPDIR to one that is yours."
     # shellcheck disable=SC2064  # this folder, whatever the name means later
     trap "rm -rf '$made'" EXIT
     python3 -B "$root/chapters/23_your_job/read_dumps.py" --what-if "$made" "$@" || exit

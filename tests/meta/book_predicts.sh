@@ -133,11 +133,11 @@ refuse '1. six\n' "1: no line '## NN_name' says of which chapter this is."
 refuse '## 01_line\nsix\n' "2: this is no file of the web edition's answers."
 cmp -s "$scratch/kept" "$kept" || complain "a file that is refused has been read: $(cat "$kept")"
 
+expect_sentence 1 "No file can be made in /nonexistent: set TMPDIR to a folder that is yours." \
+    env TMPDIR=/nonexistent ./book run 1 --predict
+
 # On a terminal it asks. Enter skips; what was said before stays, and is shown.
-if ! command -v script >/dev/null; then
-    echo "SKIPPED: no script here to play a terminal"
-    finish
-fi
+command -v script >/dev/null || { echo "SKIPPED: no script here to play a terminal" && finish; }
 on_terminal() { printf %b "$1" | TERM=dumb script -qec "./book run 1 --predict --quick" /dev/null | tr -d '\r'; }
 output=$(on_terminal 'four  \n\nit may\n')
 for text in "Predict first. Enter skips a question; your answers are kept in $kept." \
