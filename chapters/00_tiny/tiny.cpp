@@ -395,4 +395,6 @@ int main(int argc, char** argv) {
         ranks.emplace_back([&, r] {
             run_rank({r, world_size, ring[r], ring[(r + 1) % world_size]}, training, testing);
         });
-}  // waits for all ranks
+    if (ranks.clear(), std::fflush(stdout); std::ferror(stdout) != 0)  // waits for all ranks
+        return std::fputs("error: the output could not be written: is the disk full?\n", stderr), 1;
+}

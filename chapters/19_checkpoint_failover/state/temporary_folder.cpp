@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <sstream>
@@ -33,7 +34,8 @@ std::filesystem::path new_name() {
     std::random_device random;
     std::ostringstream name;
     name << "ddp_checkpoints_" << std::hex << random() << random();
-    return std::filesystem::temp_directory_path() / name.str();
+    const char* place = std::getenv("TMPDIR");
+    return std::filesystem::path(place == nullptr ? "/tmp" : place) / name.str();
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ TemporaryFolder::TemporaryFolder() : path_(new_name()) {
         kill(remover_, SIGKILL);  // what has this name is not ours to remove
         waitpid(remover_, nullptr, 0);
         throw std::runtime_error("'" + path_.string() + "' cannot be made (" + why +
-                                 "): give --folder a folder that is yours.");
+                                 "): give --folder, or TMPDIR, a folder that is yours.");
     }
     lifeline_ = std::move(lifeline[1]);
 }

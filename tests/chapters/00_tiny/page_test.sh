@@ -40,6 +40,7 @@ for folder in /nowhere/ damaged/; do
     "$compiler" -std=c++20 -O2 -pthread elsewhere.cpp -o elsewhere
     learns ./elsewhere 3 0.95
     [[ $output == "no Fashion-MNIST in $folder: drawing shapes"* ]] || complain "nobody says that these are shapes: $output"
+    expect 1 "error: the output could not be written: is the disk full?" bash -c './elsewhere 1 >/dev/full'
 done
 
 # ThreadSanitizer's shadow is at fixed addresses, and very random ones would be in its way.

@@ -356,6 +356,8 @@ TEST_CASE("checkpoint_failover: bad input in one sentence") {
                                    "/proc/nothing", "--data", pictures.folder()},
                                   1),
                   "'/proc/nothing' cannot be made") == 1);
+    REQUIRE(has(run_command({path, "--quick"}, {"TMPDIR=/nonexistent"}).output,
+                "cannot be made (No such file or directory): give --folder, or TMPDIR, a folder"));
 }
 
 }  // namespace ddp::test
