@@ -49,7 +49,7 @@ bool is_zen_4() {
 
 // OpenBLAS takes an AMD processor with AVX-512 for an Intel one. Zen 4 computes 512 bits in two
 // halves, and the kernels for AVX2 are faster there: an eighth for the products of 03's MLP
-// (README.md has the table). Zen 5 has the full width, and they are not. Runs before main, when
+// (README.md has others). Zen 5 has the full width, and they are not. Runs before main, when
 // nothing is multiplied yet.
 [[gnu::constructor]] void choose_kernels_of_blas() {
     constexpr const char* variable = "OPENBLAS_CORETYPE";

@@ -37,7 +37,6 @@ constexpr std::size_t remembered_frees = 4096;  // freed ranges that stay closed
 constexpr std::size_t window_bytes = 1 << 20;   // bytes that a touch opens
 constexpr std::size_t windows = 1024;           // open at a time
 constexpr std::size_t most_kept = 64 << 20;     // bytes of the file kept for the next allocations
-constexpr unsigned char red_zone_byte = 0xc5;
 constexpr int poison = 0xff;  // NaN in every floating-point format, -1 in every integer
 
 struct PendingCopy {
@@ -208,10 +207,38 @@ bool map_pages(Allocation& a, int file) {
     return a.pages != nullptr;
 }
 
+// The bytes of a zone that is intact. They come from each place's address: a kernel that copies what
+// follows one array to where another one ends leaves different bytes.
+class KnownBytes {
+  public:
+    // For a zone of at most `red_zone` bytes.
+    explicit KnownBytes(const std::byte* zone) {
+        const auto address = reinterpret_cast<std::uintptr_t>(zone);
+        offset_ = address % sizeof(std::uint64_t);
+        for (std::size_t i = 0; i < std::size(words_); i++) {
+            const std::uint64_t word =
+                (address / 8 + i) * 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio
+            words_[i] = word ^ word >> 32;
+        }
+    }
+    const std::byte* data() const { return reinterpret_cast<const std::byte*>(words_) + offset_; }
+
+  private:
+    std::size_t offset_;
+    std::uint64_t words_[red_zone / sizeof(std::uint64_t) + 1];
+};
+
+void fill_zone(std::byte* zone, std::size_t bytes) {
+    std::memcpy(zone, KnownBytes(zone).data(), bytes);
+}
+
+void fill_zones(const RedZones& zones) {
+    fill_zone(zones.front, zones.front_bytes);
+    fill_zone(zones.back, zones.back_bytes);
+}
+
 void fill_fresh(const Allocation& a) {
-    const RedZones zones = red_zones(a);
-    std::memset(zones.front, red_zone_byte, zones.front_bytes);
-    std::memset(zones.back, red_zone_byte, zones.back_bytes);
+    fill_zones(red_zones(a));
     if (settings().strict)
         std::memset(runtime_begin(a), poison, a.bytes);
 }
@@ -281,16 +308,13 @@ void add(Memory& all, const Allocation& a) {
         all.on_device.push_back(&added);
 }
 
-// Compares the zone with itself, a byte later: memcmp takes many bytes at a time.
 bool is_whole(const std::byte* zone, std::size_t bytes) {
-    return bytes == 0 ||
-           (zone[0] == std::byte{red_zone_byte} && std::memcmp(zone, zone + 1, bytes - 1) == 0);
+    return bytes == 0 || std::memcmp(zone, KnownBytes(zone).data(), bytes) == 0;
 }
 
 // Returns the first byte of the zone that was written, or its end.
 const std::byte* first_damage(const std::byte* zone, std::size_t bytes) {
-    return std::find_if(zone, zone + bytes,
-                        [](std::byte b) { return b != std::byte{red_zone_byte}; });
+    return std::mismatch(zone, zone + bytes, KnownBytes(zone).data()).first;
 }
 
 std::string damage_of(const Allocation& a) {
@@ -304,8 +328,7 @@ std::string damage_of(const Allocation& a) {
             ? "wrote " + std::to_string(back - zones.back) + " bytes past the end of "
             : "wrote " + std::to_string(zones.front + zones.front_bytes - front) +
                   " bytes before the start of ";
-    std::memset(zones.front, red_zone_byte, zones.front_bytes);
-    std::memset(zones.back, red_zone_byte, zones.back_bytes);
+    fill_zones(zones);
     return text + allocation_name(a);
 }
 
@@ -319,7 +342,7 @@ std::string damage_of(const Part& part) {
         return "";
     const std::byte* damage = first_damage(part.zone, zone_behind_part);
     const auto past = part.room - part.bytes + static_cast<std::size_t>(damage - part.zone);
-    std::memset(part.zone, red_zone_byte, zone_behind_part);
+    fill_zone(part.zone, zone_behind_part);
     return "wrote " + std::to_string(past) + " bytes past the end of " + part_name(part);
 }
 
@@ -337,7 +360,7 @@ void name_part(void* begin, std::size_t bytes, std::size_t room, Where where) {
         return;
     std::byte* zone = runtime_begin(*a) + (first - a->begin) + room;
     if (!all.parts.contains(first))
-        std::memset(zone, red_zone_byte, zone_behind_part);
+        fill_zone(zone, zone_behind_part);
     all.parts.insert_or_assign(first, Part{bytes, room, where, zone});
 }
 

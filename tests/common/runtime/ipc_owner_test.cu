@@ -49,36 +49,45 @@ TEST_CASE("child owns memory and waits", "[.child]") {
         pause();
 }
 
-class Owner {
+// A process that runs a test case of this program, and is read line by line.
+class Tenant {
   public:
-    Owner() {
+    Tenant(const std::string& name, const std::vector<std::string>& environment) {
         int output[2];
         REQUIRE(pipe2(output, O_CLOEXEC) == 0);
         process_ =
-            start_process({"/proc/self/exe", "child owns memory and waits"}, {.output = output[1]});
+            start_process({"/proc/self/exe", name},
+                          {.environment = environment_with(environment), .output = output[1]});
         close(output[1]);
-        FILE* lines = fdopen(output[0], "r");
-        char line[1000] = "";
-        while (handle_.size() != 2 * sizeof(cudaIpcMemHandle_t) &&
-               std::fgets(line, sizeof line, lines))
-            handle_ = std::string(line, std::strcspn(line, "\n"));
-        std::fclose(lines);
+        lines_ = fdopen(output[0], "r");
     }
-    ~Owner() { end(); }
+    ~Tenant() {
+        end();
+        std::fclose(lines_);
+    }
+    std::string line() {
+        char text[1000] = "";
+        if (std::fgets(text, sizeof text, lines_) == nullptr)
+            return "(ended)";
+        text[std::strcspn(text, "\n")] = 0;
+        return has(text, "Filters:") ? line() : text;
+    }
     void end() {
-        if (process_ == 0)
-            return;
-        kill(process_, SIGKILL);
-        waitpid(process_, nullptr, 0);
-        process_ = 0;
+        if (process_ != 0 && kill(process_, SIGKILL) == 0)
+            waitpid(std::exchange(process_, 0), nullptr, 0);
     }
-    const std::string& handle() const { return handle_; }
-    const std::string folder() const { return "/proc/" + std::to_string(process_); }
-    bool has_handle() const { return handle_.size() == 2 * sizeof(cudaIpcMemHandle_t); }
+    std::string process() const { return std::to_string(process_); }
 
   private:
     pid_t process_ = 0;
-    std::string handle_;
+    FILE* lines_ = nullptr;
+};
+
+struct Owner : Tenant {
+    Owner() : Tenant("child owns memory and waits", {}) {
+        REQUIRE(handle.size() == 2 * sizeof(cudaIpcMemHandle_t));
+    }
+    const std::string handle = line();
 };
 
 // The files that a process has open or mapped, by name.
@@ -125,14 +134,13 @@ TEST_CASE("an owner that is killed leaves nothing behind") {
     const std::set<std::string> names = names_of_ours(), memory = mapped_memory();
     REQUIRE(memory.size() == 1);
     Owner owner;
-    REQUIRE(owner.has_handle());
     const std::set<std::string> program = files_of("/proc/self");  // which may stand in /tmp itself
-    for (const std::string& name : files_of(owner.folder())) {
+    for (const std::string& name : files_of("/proc/" + owner.process())) {
         CAPTURE(name);
         REQUIRE((program.contains(name) || !name.starts_with("/tmp")));
         REQUIRE_FALSE(name.starts_with("/dev/shm"));
     }
-    int* data = open_handle(owner.handle());
+    int* data = open_handle(owner.handle);
     REQUIRE(mapped_memory().size() == 2);
     owner.end();
     REQUIRE(wrong_in(data, 7) == 0);  // the memory exists as long as one process has it mapped
@@ -149,10 +157,9 @@ TEST_CASE("handles that cannot be opened") {
     const std::string garbage = refusal_of(std::string(128, '7'));
     REQUIRE(has(garbage, "was given bytes that cudaIpcGetMemHandle did not make"));
     Owner owner;
-    REQUIRE(owner.has_handle());
-    const std::string process = owner.folder().substr(std::string("/proc/").size());
+    const std::string process = owner.process();
     owner.end();
-    const std::string ended = refusal_of(owner.handle());
+    const std::string ended = refusal_of(owner.handle);
     REQUIRE(has(ended, "cudaIpcOpenMemHandle at tests/common/runtime/ipc_memory.hpp:"));
     REQUIRE(has(ended, "process " + process + " has ended"));
     PinnedBuffer<int> pinned(3);
@@ -239,44 +246,11 @@ TEST_CASE("child takes what is left of a GPU", "[.child]") {
     _exit(0);
 }
 
-// A process that runs a test case of this program, and is read line by line.
-class Tenant {
-  public:
-    Tenant(const std::string& name, const std::string& gpu) {
-        int output[2];
-        REQUIRE(pipe2(output, O_CLOEXEC) == 0);
-        process_ = start_process(
-            {"/proc/self/exe", name},
-            {.environment = environment_with(
-                 {"CUDA_ON_CPU=strict,multiprocessors=4,memory=64,timeout=60,gpu=" + gpu}),
-             .output = output[1]});
-        close(output[1]);
-        lines_ = fdopen(output[0], "r");
-    }
-    ~Tenant() {
-        end();
-        std::fclose(lines_);
-    }
-    std::string line() {
-        char text[1000] = "";
-        if (std::fgets(text, sizeof text, lines_) == nullptr)
-            return "(ended)";
-        text[std::strcspn(text, "\n")] = 0;
-        return has(text, "Filters:") ? line() : text;
-    }
-    void end() {
-        if (process_ != 0 && kill(process_, SIGKILL) == 0)
-            waitpid(std::exchange(process_, 0), nullptr, 0);
-    }
-
-  private:
-    pid_t process_ = 0;
-    FILE* lines_ = nullptr;
-};
-
 TEST_CASE("processes share the memory and the multiprocessors of a GPU") {
     const TemporaryFolder folder;
-    const std::string gpu = (folder / "gpu").string();
+    const std::vector<std::string> gpu = {
+        "CUDA_ON_CPU=strict,multiprocessors=4,memory=64,timeout=60,gpu=" +
+        (folder / "gpu").string()};
     Tenant first("child holds most of a GPU", gpu);
     REQUIRE(first.line() == "24 of 64 MiB are free");
     Tenant second("child takes what is left of a GPU", gpu);

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "common/cuda_on_cpu/src/fiber.hpp"
@@ -283,6 +284,26 @@ TEST_CASE("a kernel writes beside its allocation") {
         require_parts(message, {"cudaErrorIllegalAddress",
                                 "write_at(int*, long), launched at " + here(line + 1),
                                 c.said + " that cudaMalloc at " + here(line) + " gave"});
+    }
+}
+
+__global__ void copy_at(const int* from, long source, int* to, long destination) {
+    to[destination] = from[source];
+}
+
+TEST_CASE("a kernel copies what lies beside an allocation") {
+    for (const auto& [source, destination, within_one] :
+         {std::tuple(5l, 5l, false), {6l, 5l, false}, {6l, 5l, true}, {-1l, -1l, false}}) {
+        CAPTURE(source, destination, within_one);
+        const std::string message = failure_of([&] {
+            Stream stream;
+            Buffer<int> from(5), to(5);
+            launch(stream, {1, 1}, copy_at, within_one ? to.data() : from.data(), source, to.data(),
+                   destination);
+            stream.synchronize();
+        });
+        require_parts(message, {destination < 0 ? "wrote 4 bytes before the start of the 20 bytes"
+                                                : "wrote 0 bytes past the end of the 20 bytes"});
     }
 }
 
