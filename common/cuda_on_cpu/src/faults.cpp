@@ -50,14 +50,15 @@ void on_bad_touch(int signal, siginfo_t* info, void* context) {
     if (signal == SIGSEGV && host_guard() == HostGuard::page_protection && device_code_runs() &&
         open_device_pages(address))
         return;
+    const auto reopens = [&] { return signal == SIGSEGV && reopen_page(address); };
     if (kernel_thread.in_kernel) {
-        if (reopen_page(address))
+        if (reopens())
             return;  // a kernel may use pinned memory whenever its stream's order allows it
         kernel_thread.executor->leave_kernel({address, is_write});
     }
     std::string text = describe_pending_copy(address, is_write);
     if (text.empty()) {
-        if (reopen_page(address))
+        if (reopens())
             return;  // only a neighbour on the same page
         if (!is_near_allocation(address))
             return pass_on(signal);

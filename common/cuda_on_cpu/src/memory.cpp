@@ -637,15 +637,20 @@ bool reopen_page(const void* address) {
     const Unseen bookkeeping;  // called amidst a kernel
     Memory& all = memory();
     const auto lock = lock_patiently(all.mutex);
+    if (!lock.owns_lock())
+        return false;
     const std::byte* page = page_of(address);
-    return lock.owns_lock() && std::erase_if(all.pending, [&](const PendingCopy& copy) {
-                                   const bool is_here =
-                                       page >= page_of(copy.begin) &&
-                                       page <= page_of(copy.begin + copy.bytes - 1);
-                                   if (is_here)
-                                       protect(copy, PROT_READ | PROT_WRITE);
-                                   return is_here;
-                               }) > 0;
+    std::erase_if(all.pending, [&](const PendingCopy& copy) {
+        const bool is_here =
+            page >= page_of(copy.begin) && page <= page_of(copy.begin + copy.bytes - 1);
+        if (is_here)
+            protect(copy, PROT_READ | PROT_WRITE);
+        return is_here;
+    });
+    // Another thread may have come first: then the page is open, too.
+    const Allocation* a = find_locked(all, address);
+    return a != nullptr && a->kind == MemoryKind::pinned && !a->is_freed && page >= a->pages &&
+           page < a->pages + a->page_bytes;
 }
 
 void* runtime_address(void* pointer) {

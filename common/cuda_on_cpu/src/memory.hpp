@@ -75,8 +75,8 @@ void close_for_copy(void* host_pointer, std::size_t bytes, bool copy_writes, con
 void reopen_finished_copies(bool (*is_done)(const void* stream, unsigned long ticket));
 // For the fault handler: what a host's touch of `address` disturbed, or empty.
 std::string describe_pending_copy(const void* address, bool is_write);
-// For the fault handler: a kernel, or the host beside the buffer in flight, touched a page that is
-// closed for a copy. Opens it; false if it was not.
+// For the fault handler: a kernel, or the host beside the buffer in flight, touched a page that was
+// closed for a copy. Opens it; false if it is none of pinned memory.
 bool reopen_page(const void* address);
 // Where the runtime itself reaches pinned memory, closed or not.
 void* runtime_address(void* pointer);

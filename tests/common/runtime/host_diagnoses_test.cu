@@ -310,6 +310,25 @@ TEST_CASE("no false alarm beside a copy in flight") {
     REQUIRE(slots[4] == 2);
 }
 
+TEST_CASE("no false alarm where threads copy from one page") {
+    PinnedBuffer<int> slots(4);
+    Buffer<int> device(slots.size());
+    std::vector<std::thread> threads;
+    for (std::size_t slot = 0; slot < slots.size(); slot++)
+        threads.emplace_back([&, slot] {
+            Stream stream;
+            for (int i = 0; i < 3000; i++) {
+                slots[slot] = i;  // may be a fault, and another thread opens the page meanwhile
+                DDP_CHECK(cudaMemcpyAsync(device.data() + slot, &slots[slot], sizeof(int),
+                                          cudaMemcpyHostToDevice, stream));
+                stream.synchronize();
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    REQUIRE(device.to_host_now() == std::vector<int>(slots.size(), 2999));
+}
+
 // ---- Waiting
 
 __global__ void wait_for_flag(int* flag) {
