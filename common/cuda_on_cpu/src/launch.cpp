@@ -1,5 +1,6 @@
 // Kernel launches: what a GPU would refuse is refused here, with the reason.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -8,8 +9,10 @@
 #include <set>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "capture.hpp"
+#include "kernel_name.hpp"
 #include "memory.hpp"
 #include "runtime.hpp"
 
@@ -182,6 +185,122 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
         return status;
     queue_kernel(*stream, kernel, bytes, move_to);
     return cudaSuccess;
+}
+
+// ---- Launches by a kernel's address, which says nothing of its parameters
+
+namespace {
+
+// Returns the types of a function's parameters, of its name: {"int", "float*"} of "f(int, float*)".
+std::vector<std::string> parameter_types(const std::string& name) {
+    std::vector<std::string> types;
+    int depth = 0;
+    // From the closing parenthesis back to the opening one; each type lies before `end`.
+    for (std::size_t end = name.size() - 1, i = end; depth >= 0 && i-- > 0;) {
+        depth += std::string_view(")>]").find(name[i]) != std::string_view::npos;
+        depth -= std::string_view("(<[").find(name[i]) != std::string_view::npos;
+        if (depth < 0 || (depth == 0 && name[i] == ',')) {
+            const std::size_t begin = name.find_first_not_of(' ', i + 1);
+            if (begin < end)
+                types.insert(types.begin(), name.substr(begin, end - begin));
+            end = i;
+        }
+    }
+    return types;
+}
+
+// Returns those of the kernel at the address; nullptr if there is none. Looks it up once.
+const std::vector<std::string>* parameter_types(const void* address) {
+    static auto* known = new std::map<const void*, std::vector<std::string>>;
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    const auto found = known->find(address);
+    if (found != known->end())
+        return &found->second;
+    const std::string name = kernel_name(address);
+    return name.empty() ? nullptr : &known->emplace(address, parameter_types(name)).first->second;
+}
+
+// Returns how many bytes an argument of the type has; 0 if it is no number or pointer.
+std::size_t bytes_of(const std::string& type) {
+    static const std::map<std::string, std::size_t> numbers = {
+        {"bool", 1},          {"int", 4},   {"unsigned int", 4},       {"long", 8},
+        {"unsigned long", 8}, {"float", 4}, {"unsigned long long", 8}, {"long long", 8},
+        {"double", 8}};
+    const auto found = numbers.find(type);
+    return found != numbers.end() ? found->second : type.ends_with("*") ? sizeof(void*) : 0;
+}
+
+// A call puts the first whole numbers and pointers into some registers, the first floats into
+// others, and the rest on the stack, in order: which ones does not depend on what else there is.
+#if defined(__x86_64__)
+using Words = std::make_index_sequence<6>;
+#else  // AArch64
+using Words = std::make_index_sequence<8>;
+#endif
+using Floats = std::make_index_sequence<8>;
+using OnStack = std::make_index_sequence<16>;
+template <std::size_t>
+using Word = std::uint64_t;
+template <std::size_t>
+using Float = double;
+
+struct KernelOfAddress final : PreparedKernel {
+    // Returns false if there is no room for it.
+    bool add(const void* argument, const std::string& type) {
+        const bool is_float = type == "float" || type == "double";
+        void* place = is_float && floats_used < floats.size()  ? &floats[floats_used++]
+                      : !is_float && words_used < words.size() ? &words[words_used++]
+                      : stack_used < stack.size()              ? &stack[stack_used++]
+                                                               : static_cast<void*>(nullptr);
+        if (place != nullptr)
+            std::memcpy(place, argument, bytes_of(type));
+        return place != nullptr;
+    }
+    void call() const override { call(Words(), Floats(), OnStack()); }
+    template <std::size_t... W, std::size_t... F, std::size_t... S>
+    void call(std::index_sequence<W...>, std::index_sequence<F...>,
+              std::index_sequence<S...>) const {
+        using Function = void (*)(Word<W>..., Float<F>..., Word<S>...);
+        reinterpret_cast<Function>(const_cast<void*>(function))(words[W]..., floats[F]...,
+                                                                stack[S]...);
+    }
+    std::array<std::uint64_t, Words::size()> words{};
+    std::array<double, Floats::size()> floats{};
+    std::array<std::uint64_t, OnStack::size()> stack{};
+    std::size_t words_used = 0, floats_used = 0, stack_used = 0;
+};
+
+}  // namespace
+
+cudaError_t launch(cudaStream_t stream, LaunchShape shape, const void* address, void** arguments,
+                   Where where) {
+    KernelOfAddress kernel;
+    kernel.function = address;
+    kernel.shape = shape;
+    kernel.where = where;
+    const std::vector<std::string>* types = parameter_types(address);
+    if (types == nullptr)
+        return call_failed(cudaErrorInvalidValue, "a launch at " + text_of(where) +
+                                                      " was given an address that is none of a "
+                                                      "kernel of this program");
+    std::vector<const void*> pointers;
+    for (const std::string& type : *types) {
+        if (bytes_of(type) == 0 || !kernel.add(*arguments, type))
+            return call_failed(cudaErrorInvalidValue,
+                               KernelRun(kernel, settings()).name() + ": its parameter of type " +
+                                   type + " cannot be passed to a kernel's address; launch the " +
+                                   "kernel itself, without a cast");
+        if (type.ends_with("*"))
+            pointers.push_back(*static_cast<void* const*>(*arguments));
+        arguments++;
+    }
+    return enqueue_kernel(
+        stream, kernel, sizeof kernel,
+        [](void* place, PreparedKernel& from) -> PreparedKernel* {
+            return new (place) KernelOfAddress(static_cast<KernelOfAddress&>(from));
+        },
+        pointers.data(), static_cast<int>(pointers.size()));
 }
 
 }  // namespace cuda_on_cpu

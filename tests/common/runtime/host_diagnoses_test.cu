@@ -510,6 +510,43 @@ TEST_CASE("launches that are refused") {
     stream.synchronize();  // none of this loses the device
 }
 
+__global__ void add_all(float* to, float a, int b, double c, bool d, const int* e, long f, float g,
+                        unsigned int h, int i, long long j, int k) {
+    *to += a + static_cast<float>(b + c + d + *e + f + g + h + i + j + k);
+}
+__global__ void take_shape(dim3) {}
+
+TEST_CASE("a launch of a kernel's address") {
+    Buffer<float> sum(std::vector<float>{0.5f});
+    Buffer<int> numbers(std::vector<int>{10});
+    float *to = sum.data(), a = 1, g = 64;
+    int b = -2, i = 256, k = -1024;
+    double c = 4;
+    bool d = true;
+    const int* e = numbers.data();
+    long f = -32;
+    unsigned int h = 128;
+    long long j = 512;
+    void* arguments[] = {&to, &a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k};
+    const auto* const address = reinterpret_cast<const void*>(add_all);
+    DDP_CHECK(cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize, 64));
+    DDP_CHECK(cudaLaunchKernel(address, 1, 2, arguments));
+    DDP_CHECK(cudaLaunchCooperativeKernel(address, 1, 1, arguments));
+    REQUIRE(sum.to_host_now()[0] == 0.5f - 3 * 82);
+    dim3 shape;
+    void* shapes[] = {&shape};
+    require_parts(
+        message_of([&] {
+            DDP_CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(take_shape), 1, 1, shapes));
+        }),
+        {"take_shape(dim3), launched at", "its parameter of type dim3 cannot be passed",
+         "launch the kernel itself, without a cast"});
+    require_parts(message_of([&] {
+                      DDP_CHECK(cudaLaunchKernel(static_cast<const void*>(&shape), 1, 1, shapes));
+                  }),
+                  {"was given an address that is none of a kernel of this program"});
+}
+
 constexpr int trap = __LINE__ + 3;
 __global__ void trap_in_block_one() {
     if (blockIdx.x == 1 && threadIdx.x == 2)

@@ -186,37 +186,41 @@ template <class... Parameters, std::size_t... I>
 std::tuple<Parameters...> unpack(void** arguments, std::index_sequence<I...>) {
     return {*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...};
 }
+template <class... Parameters>
+cudaError_t launch(cudaStream_t stream, LaunchShape shape, void (*kernel)(Parameters...),
+                   void** arguments, Where where) {
+    return launch(stream, shape, kernel,
+                  unpack<Parameters...>(arguments, std::index_sequence_for<Parameters...>()),
+                  where);
+}
+// Launches a kernel by its address, as CUDA's manual does: `(const void*)kernel`. The parameters
+// must be numbers and pointers: their types are in the name that the program's file has for it.
+cudaError_t launch(cudaStream_t stream, LaunchShape shape, const void* kernel, void** arguments,
+                   Where where);
 
 }  // namespace cuda_on_cpu
 
-template <class... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+template <class Kernel>
+cudaError_t cudaLaunchKernel(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
                              std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
                              cuda_on_cpu::Where where = cuda_on_cpu::Where::current()) {
-    return cuda_on_cpu::launch(
-        stream, {grid, block, shared_bytes, false}, kernel,
-        cuda_on_cpu::unpack<Parameters...>(arguments, std::index_sequence_for<Parameters...>()),
-        where);
+    return cuda_on_cpu::launch(stream, {grid, block, shared_bytes, false}, kernel, arguments,
+                               where);
 }
-template <class... Parameters>
-cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                        void** arguments, std::size_t shared_bytes = 0,
-                                        cudaStream_t stream = nullptr,
+template <class Kernel>
+cudaError_t cudaLaunchCooperativeKernel(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
+                                        std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
                                         cuda_on_cpu::Where where = cuda_on_cpu::Where::current()) {
-    return cuda_on_cpu::launch(
-        stream, {grid, block, shared_bytes, true}, kernel,
-        cuda_on_cpu::unpack<Parameters...>(arguments, std::index_sequence_for<Parameters...>()),
-        where);
+    return cuda_on_cpu::launch(stream, {grid, block, shared_bytes, true}, kernel, arguments, where);
 }
-template <class... Parameters>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*)(Parameters...),
-                                                          int block_size,
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int block_size,
                                                           std::size_t shared_bytes) {
     *blocks =
         cuda_on_cpu::max_active_blocks(dim3(static_cast<unsigned int>(block_size)), shared_bytes);
     return cudaSuccess;
 }
-template <class... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int value) {
     return cuda_on_cpu::allow_shared_bytes(reinterpret_cast<const void*>(kernel), value);
 }
