@@ -8,12 +8,13 @@
 #   the step needs to read, and nothing to write but what is thrown away; bounded in time, memory, processes, files.
 # - No file of the grader is open in there, and nothing of /proc is there.
 # - An answer may define what its contract declares, and helpers; it may use C++, the book, and of the system what only
-#   computes or prints (solutions/object_rules.sh).
+#   computes or prints, and no asm (solutions/object_rules.sh).
 # - A task is passed if the test gives back, through a pipe of its own, a random number for each assertion that
 #   holds in the solution's run, and the line of that assertion (exercises/support/tasks_main.cpp); and the program
 #   then ends as it should. This process hands the numbers out one by one.
 # Student and test share an address space, so a student who writes an exploit for this very program can still forge
-# a run: whoever gets full points from a file that nobody can read has to be asked.
+# a run: by a jump into bytes that happen to be a system call, or into what the test itself calls. Read what gets full
+# points and looks odd, and ask its author.
 set -euo pipefail
 root=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=exercises/run_task.sh
@@ -90,7 +91,7 @@ why=$(sandbox 10 -- true 2>&1) ||
 # Commands are those by which the solution was built, with the student's file where the solution is. `own` is
 # where an answer's object and program go, beside its `log`.
 commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
-    local name=${1##*/} step folder word words named before=()
+    local name=${1##*/} step folder word words named assembly before=()
     name=${name%.*}
     compile=$(cat "$build/exercises/$name.COMPILER")
     link=$(cat "$build/exercises/$name.LINKER")
@@ -109,6 +110,9 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
             esac
         done
     done
+    # By way of assembly, which shows what the compiler has not made itself.
+    assembly=${object%.o}.s
+    compile+=" -S && mv ${object@Q} ${assembly@Q} && ${words[0]@Q} -c ${assembly@Q} -o ${object@Q}"
     # The answer comes behind all else: where two define the same inline function, the linker takes the first. In a group
     # the libraries are searched for it all the same. The program's tables of addresses cannot be written, nor data be run.
     for word in "${words[@]}"; do
