@@ -591,8 +591,8 @@ struct RecordEvent final : Command {
 std::shared_ptr<Recording> record(const std::shared_ptr<Stream>& stream) {
     const auto recording = std::make_shared<Recording>();
     recording->stream = stream;
-    recording->ticket =
-        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); });
+    recording->ticket = stream->enqueue(
+        [&](void* memory) { return new (memory) RecordEvent(recording); }, Stream::room_of_event);
     return recording;
 }
 

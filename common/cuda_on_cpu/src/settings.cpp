@@ -57,6 +57,7 @@ struct Current {
     std::atomic<bool> crowded = settings.crowded;
     std::atomic<int> multiprocessors = settings.multiprocessors;
     std::atomic<int> queues = settings.queues;
+    std::atomic<int> depth = settings.depth;
 };
 
 Current& current() {
@@ -106,6 +107,8 @@ Settings parse_settings(const std::string& text) {
             result.late_ms = number(word, value, 0, 1000);
         } else if (name == "queues") {
             result.queues = static_cast<int>(number(word, value, 1, 1024));
+        } else if (name == "depth") {
+            result.depth = static_cast<int>(number(word, value, 1, most_depth));
         } else if (word == "waits") {
             result.waits = true;
         } else if (word == "crowded") {
@@ -118,7 +121,7 @@ Settings parse_settings(const std::string& text) {
                 "' is not a setting; use a comma-separated list of strict, races, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
                 "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS, display, queues=N, "
-                "waits, crowded and gpu=FILE.");
+                "depth=KERNELS, waits, crowded and gpu=FILE.");
         }
     }
     return result;
@@ -143,6 +146,7 @@ void set_settings(const Settings& changed) {
     now.crowded = changed.crowded;
     now.multiprocessors = changed.multiprocessors;
     now.queues = changed.queues;
+    now.depth = changed.depth;
 }
 
 UsualShape usual_shape() {
@@ -163,6 +167,10 @@ int played_multiprocessors() {
 
 int played_queues() {
     return current().queues.load(std::memory_order_relaxed);
+}
+
+int launch_queue_depth() {
+    return current().depth.load(std::memory_order_relaxed);
 }
 
 }  // namespace cuda_on_cpu

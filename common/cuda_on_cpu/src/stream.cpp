@@ -274,10 +274,18 @@ void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock)
     lock.lock();
 }
 
-// Waits until half of the slots are free. Waking for each slot would make two threads alternate.
-void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
-    while (enqueued_.load() - done_.load() >= slot_count - 1)
-        sleep_until_done(enqueued_.load() - slot_count / 2, lock);
+// Returns the room that the commands take which are not done.
+std::uint64_t Stream::room_in_use() const {
+    const Ticket done = done_.load();
+    return room_taken_ - (done == 0 ? 0 : slots_[done % slot_count].room_to_here);
+}
+
+// Where there is no room, waits until half of the commands are done. Waking for each would make two
+// threads alternate.
+void Stream::wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& lock) {
+    const auto depth = static_cast<std::uint64_t>(launch_queue_depth());
+    while (room_in_use() > 0 && room_in_use() + room > depth)
+        sleep_until_done((done_.load() + enqueued_.load() + 1) / 2, lock);
 }
 
 void Stream::wait(Ticket ticket) {

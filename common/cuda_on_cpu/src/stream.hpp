@@ -14,6 +14,7 @@
 
 #include "block.hpp"
 #include "cuda_on_cpu/runtime_api.hpp"
+#include "cuda_on_cpu/settings.hpp"
 #include "kernel_run.hpp"
 #include "launch_queue.hpp"
 #include "turns.hpp"
@@ -55,15 +56,17 @@ class Stream {
     Stream& operator=(const Stream&) = delete;
 
     // Places a command at the end of the queue; the host waits only if the queue is full.
-    // `construct` makes the command in the memory that it is given (slot_bytes).
+    // `construct` makes the command in the memory that it is given (slot_bytes). `room`: what it
+    // takes of the queue's depth.
     template <class Construct>
-    Ticket enqueue(Construct construct) {
+    Ticket enqueue(Construct construct, std::uint64_t room = 1) {
         const DriverLock driver;
         std::unique_lock lock(mutex_);
-        wait_for_room(lock);
+        wait_for_room(room, lock);
         const Ticket ticket = enqueued_.load(std::memory_order_relaxed) + 1;
         Slot& slot = slots_[ticket % slot_count];
         slot.command = construct(static_cast<void*>(slot.memory));
+        slot.room_to_here = room_taken_ += room;
         if (queue_)
             slot.place = queue_->take_place();
         order_release(&slot);
@@ -105,16 +108,18 @@ class Stream {
     std::string unfinished_cooperative_kernel();
 
     static constexpr std::size_t slot_bytes = 1024;
+    static constexpr std::uint64_t room_of_event = 17;  // measured on an H100
     const int device;
     const bool blocking;  // waits for the default stream and the other way round
 
   private:
-    static constexpr std::size_t slot_count = 1024;  // as deep as a GPU's launch queue
+    static constexpr std::size_t slot_count = most_depth + 3;  // a round number
     static constexpr Ticket nobody_waits = ~Ticket{0};
     struct Slot {
         alignas(64) std::byte memory[slot_bytes];
         Command* command;
-        std::uint64_t place;  // in the launch queue, where those are played
+        std::uint64_t place;         // in the launch queue, where those are played
+        std::uint64_t room_to_here;  // of all commands so far
     };
 
     void work();
@@ -122,7 +127,8 @@ class Stream {
     void run_kernel_now(const PreparedKernel& kernel, int workers);
     void choose_turns(bool is_cooperative);
     bool wait_for_work(Ticket done);
-    void wait_for_room(std::unique_lock<std::mutex>& lock);
+    std::uint64_t room_in_use() const;
+    void wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& lock);
     void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);
 
     std::unique_ptr<Slot[]> slots_;
@@ -133,6 +139,7 @@ class Stream {
     // The first ticket that somebody sleeps for: waking sleepers for less would cost them, and us,
     // the core.
     std::atomic<Ticket> awaited_{nobody_waits};
+    std::uint64_t room_taken_ = 0;  // by all commands so far
     std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable progress_;

@@ -282,6 +282,24 @@ TEST_CASE("a kernel is not the first command of a stream while another one may w
     REQUIRE(numbers.to_host_now()[1] == 1);
 }
 
+TEST_CASE("an event takes the room of 17 kernels in a launch queue") {
+    const Playing queue([](cuda_on_cpu::Settings& to) { to.depth = 1 + 2 * 17 + 5; });
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    // Beside a kernel that waits.
+    const auto enqueue = [&](int events, int kernels) {
+        return longest_launch_beside([&, events, kernels](Stream& waiting) {
+            std::vector<Event> recorded(static_cast<std::size_t>(events));
+            for (Event& event : recorded)
+                event.record(waiting);
+            for (int i = 0; i < kernels; i++)
+                launch(waiting, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+            waiting.synchronize();
+        });
+    };
+    REQUIRE(enqueue(2, 5) < 0.2);
+    REQUIRE(enqueue(2, 6) > long_s);
+}
+
 TEST_CASE("some kernels that wait for others end late, and not all") {
     const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
     cuda_on_cpu::Settings changed = usual;

@@ -15,6 +15,8 @@ struct UsualShape {
     unsigned int blocks = 1, threads = 1;
 };
 
+inline constexpr int most_depth = 1021;  // of a launch queue: an H100's
+
 struct Settings {
     // At least as hostile as a GPU: shared and fresh device memory hold NaN, every kernel is
     // checked for writes past an allocation, host memory of an asynchronous copy is closed until
@@ -46,6 +48,8 @@ struct Settings {
     // The queues through which the host's commands come to a GPU: streams beyond their number share
     // them, and may stand behind each other. 0 = one for each stream.
     int queues = 0;
+    // The number of kernels that the launch queue of a stream holds; an event takes the room of 17.
+    int depth = most_depth;
     // Calls that may wait for the device do so, and keep all other threads out meanwhile:
     // cudaMalloc, cudaFree, their kin for pinned memory, cuBLAS's handles, new streams.
     bool waits = false;
@@ -58,7 +62,7 @@ struct Settings {
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
 // "strict,races,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display,queues=8,
-// waits,crowded,gpu=/tmp/gpu0".
+// depth=200,waits,crowded,gpu=/tmp/gpu0".
 // A word that is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
@@ -68,6 +72,7 @@ bool is_strict();
 bool is_crowded();
 int played_multiprocessors();
 int played_queues();
+int launch_queue_depth();
 
 // For tests: `changed` is in force for every launch and allocation that follows. `devices` and
 // `gpu` are fixed at the first call.
