@@ -613,7 +613,10 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
     if (alone || yields_in_a_row_ > live_)
         back_off();
     if (alone && nanoseconds >= 50'000) {
-        const timespec pause{0, static_cast<long>(std::min(nanoseconds, 1'000'000u))};
+        std::uint64_t duration = std::min(nanoseconds, 1'000'000u);
+        if (run_->settings.order == Order::random)  // all that a GPU promises (PTX ISA, nanosleep)
+            duration = next_random(random_) % (2 * duration);
+        const timespec pause{0, static_cast<long>(duration)};
         nanosleep(&pause, nullptr);
     }
     if (!alone) {

@@ -1,4 +1,5 @@
 // Strict mode: what a GPU's driver may do, and hardly ever does, is done here each time.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -318,6 +319,23 @@ TEST_CASE("some kernels that wait for others end late, and not all") {
     cuda_on_cpu::set_settings(usual);
     REQUIRE(late >= launches / 16);
     REQUIRE(late < launches);
+}
+
+__global__ void sleep_often(unsigned int nanoseconds, double* shortest_ms) {
+    for (int i = 0; i < 50; i++) {
+        const Stopwatch watch;
+        __nanosleep(nanoseconds);
+        *shortest_ms = std::min(*shortest_ms, 1e3 * watch.seconds());
+    }
+}
+
+TEST_CASE("with threads in a random order, a sleep may be shorter than it is told") {
+    const Playing random([](cuda_on_cpu::Settings& to) { to.order = cuda_on_cpu::Order::random; });
+    Stream stream;
+    Buffer<double> shortest_ms(std::vector<double>{1e9});
+    launch(stream, {1, 1}, sleep_often, 1'000'000u, shortest_ms.data());
+    stream.synchronize();
+    REQUIRE(shortest_ms.to_host_now()[0] < 0.9);
 }
 
 // ---- A crowded GPU

@@ -7,7 +7,8 @@
 namespace cuda_on_cpu {
 
 // In which order the threads of a block (and the blocks of a grid that is not cooperative) take
-// their turn between two barriers. A kernel whose result depends on it lacks a barrier.
+// their turn between two barriers. A kernel whose result depends on it lacks a barrier. If it is
+// random, so is the time of a __nanosleep: up to twice as long as it is told.
 enum class Order { forward, reversed, random };
 
 // A number of blocks, and of threads in each.
