@@ -69,8 +69,7 @@ record_into() {  # FOLDER, which comes about when all is there
         "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$new/$ranks.csv" || return
         mv "$new/${ranks}_steps.csv" "$new/all_reduce_steps_${ranks}_ranks.csv"
     done
-    "$root/book" run 01 --cpu --learning-rate 0.0001 --csv "$new/sgd_slow_rate.csv" &&
-        "$root/book" run 01 --cpu --learning-rate 0.01 --csv "$new/sgd_fast_rate.csv" && mv "$new" "$1"
+    mv "$new" "$1"
 }
 
 sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fails; all of them are in the log

@@ -330,6 +330,20 @@ class Reader(Browser):
         self.assertIn("forward", self.says(figure))
         self.assertNotEqual(self.drawn(figure), "")
 
+    def test_timelines_of_a_figure_have_one_scale(self):
+        for name in ("messages_timeline", "overlap_timeline", "unused_parameters_timeline"):
+            ends = self.run_in_page("""
+                const [figure] = arguments, { recording } = figure;
+                return recording.played.map((_, index) => {
+                  recording.choose(index);
+                  recording.go(recording.last);
+                  const pixels = figure.querySelector("line").getAttribute("x1") - 96;
+                  return pixels / parseFloat(figure.querySelector("text").textContent);
+                });
+            """, self.figure_of(name))
+            self.assertGreater(len(ends), 1)
+            self.assertLess(max(ends) / min(ends), 1.01, f"{name}: {ends} pixels for a ms")
+
     def test_a_readers_own_run_takes_the_place_of_the_books(self):
         self.figure_of("sharded_bill")
         kinds = "stage,ranks,parameters,gathered,gradients,buckets,moments,activations,communicator"

@@ -179,11 +179,6 @@ class Recordings(Tree):
         (root / "out/ring.csv").unlink()
         self.assertEqual(recordings.runs_of(root, "ring"), others)
 
-    def test_runs_at_other_rates_come_behind(self):
-        made = {f"build/web/recordings/sgd_{name}.csv": "c\n" for name in ("fast_rate", "houses")}
-        runs = recordings.runs_of(self.tree({"plots/reference/sgd.csv": "a\n"} | made), "sgd")
-        self.assertEqual([path.name for path, _ in runs], ["sgd.csv", "sgd_fast_rate.csv"])
-
     def test_digits_that_no_picture_shows_are_left_out(self):
         csv = 'name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'
         self.assertEqual(recordings.shortened(csv),

@@ -17,4 +17,5 @@ def setup(app):
     for feature in (contents, links, glossary, excerpts, graph, predictions, recordings, live):
         feature.setup(app)
     app.connect("build-finished", write)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "1", "env_version": 1,  # raised where pages must be read anew
+            "parallel_read_safe": True, "parallel_write_safe": True}

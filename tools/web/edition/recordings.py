@@ -1,8 +1,8 @@
 """Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries it.
 
 The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference
-beside the picture. The reader can choose further runs, which `./book web` makes: with other numbers
-of ranks, NAME_8_ranks.csv, or other learning rates, NAME_fast_rate.csv.
+beside the picture. The reader can choose further runs, which `./book web` makes, with other numbers
+of ranks: NAME_8_ranks.csv. A picture stays one if the text speaks of its places and colours.
 """
 import csv
 import datetime
@@ -22,16 +22,10 @@ LOGGER = logging.getLogger(__name__)
 TIMELINE = "name begin_ms end_ms rank "
 SCENES = {
     "all_reduce_steps": ("holdings", "algorithm step rank chunk ranks received sent step_us"),
-    "broadcast_readers": ("readers", "algorithm reader begin_seconds end_seconds"),
-    "kernels_warps": ("warps", "order step thread"),
-    "sgd": ("descent", "learning_rate epoch step w1 w2 b loss"),
-    "gradient_accumulation": ("descent", "way houses step w1 w2 b loss"),
-    "bench_micro_batches": ("tensors", "pictures phase seconds bytes"),
     "data_parallel": ("drift", "step alone averaged drift_alone drift_averaged"),
     "data_parallel_replicas": ("replicas", "gradients rank step bias_0 bias_1"),
     "messages_timeline": ("timeline", TIMELINE + "schedule"),
     "overlap_timeline": ("timeline", TIMELINE + "overlap stream"),
-    "overlap_link_timeline": ("timeline", TIMELINE + "overlap stream"),
     "bench_overlap": ("timeline", TIMELINE + "overlap stream cap_mib link_mb_s",
                       "bench_overlap_grid"),
     "unused_parameters_timeline": ("timeline", TIMELINE + "part stream"),
@@ -59,8 +53,7 @@ def runs_of(root, name):
     """Returns all files that are played, with the day on which this machine made them, or ""."""
     path, own = source_of(root, name)
     made_here = Path(root) / "build/web/recordings"
-    paths = [path] + [other for what in ("ranks", "rate")
-                      for other in sorted(made_here.glob(f"{name}_*_{what}.csv"))]
+    paths = [path, *sorted(made_here.glob(f"{name}_*_ranks.csv"))]
     reference = Path(root) / "plots/reference" / f"{name}.csv"
     if own and len(paths) > 1:  # the reader's own may be of any number of ranks
         paths.insert(1, reference)

@@ -57,61 +57,6 @@ const bookScenes = {
     }));
   },
 
-  // Who is receiving the file, and who has it.
-  readers(rows) {
-    const longest = Math.max(...rows.map(row => row.end_seconds));
-    return unique(rows.map(row => row.algorithm)).map(way => timelineOf({ way }, rows.filter(row => row.algorithm === way).flatMap(row => [
-      { lane: `reader ${row.reader}`, name: "receives it", begin: row.begin_seconds, end: row.end_seconds },
-      { lane: `reader ${row.reader}`, name: "has the file", begin: row.end_seconds, end: longest },
-    ]), "s"));
-  },
-
-  // The lanes of a block in each step of a sum: those that add have a colour, and idle ones are grey.
-  warps(rows) {
-    const lanes = 32;
-    return unique(rows.map(row => row.order)).map(label => {
-      const mine = rows.filter(row => row.order === label);
-      const steps = 1 + Math.max(...mine.map(row => row.step)), warps = Math.ceil((1 + Math.max(...rows.map(row => row.thread))) / lanes);
-      const active = step => new Set(mine.filter(row => row.step === step).map(row => row.thread));
-      return {
-        of: { order: label }, steps, height: 30 + 44 * warps, legend: [[orange, "adds"], ["#8884", "idle in a busy warp"], ["#8882", "idle with its warp"]],
-        draw(canvas, step) {
-          const left = 58, wide = (canvas.width - left) / lanes, adds = active(step);
-          canvas.text(0, 14, `step ${step} of ${steps - 1}`, { "font-weight": 700 });
-          for (let warp = 0; warp < warps; warp++) {
-            const busy = [...adds].some(thread => Math.floor(thread / lanes) === warp);
-            canvas.text(0, 50 + 44 * warp, `warp ${warp}`);
-            if (busy) canvas.box(left - 3, 27 + 44 * warp, canvas.width - left + 3, 36, "none", "", { stroke: "currentColor" });
-            for (let lane = 0; lane < lanes; lane++) {
-              const thread = warp * lanes + lane;
-              canvas.box(left + lane * wide, 30 + 44 * warp, wide - 1.5, 30, adds.has(thread) ? orange : busy ? "#8884" : "#8882", `thread ${thread}`);
-            }
-          }
-        },
-        says(step) {
-          if (step === 0) return "Each thread has one number; nothing is added yet.";
-          const adds = active(step), busy = unique([...adds].map(thread => Math.floor(thread / lanes))).length;
-          return `${several(adds.size, "thread")} of ${warps * lanes} ${adds.size === 1 ? "adds" : "add"}, in ${several(busy, "warp")}: ` +
-            `${busy * lanes - adds.size} lanes are taken along and do nothing.`;
-        },
-      };
-    });
-  },
-
-  // A descent, or several ways of it: the path of two weights, and its loss.
-  descent(rows) {
-    const when = row => `after ${"houses" in row ? `${several(row.houses, "house")}, ` : ""}${several(row.step, "step")}`, by = "way" in rows[0] ? "way" : "learning_rate";
-    return unique(rows.map(row => row[by])).map(kind => pathsOf({ [by.replace("_", " ")]: kind }, [[blue, "", rows.filter(row => row[by] === kind)]], ["w1", "w2"], when,
-      ([row]) => `${when(row).replace("a", "A")}: w1 is ${round(row.w1)}, w2 ${round(row.w2)}, b ${round(row.b)}, and the loss ${round(row.loss)}.`, rows));
-  },
-
-  // The memory of a step's tensors against time, for batches of several sizes.
-  tensors(rows) {
-    const shown = rows.map(row => ({ ...row, ms: 1000 * row.seconds, MiB: row.bytes / 2 ** 20 }));
-    return unique(rows.map(row => row.pictures)).map(pictures => pathsOf({ "pictures at a time": pictures }, [[blue, "", shown.filter(row => row.pictures === pictures)]], ["ms", "MiB"],
-      row => `${round(row.ms)} ms`, ([row]) => `After ${round(row.ms)} ms of the step, in ${row.phase}, its tensors hold ${round(row.MiB)} MiB.`, shown));
-  },
-
   // How replicas drift that do not talk, beside the losses.
   drift(rows) {
     const lines = [["drift_alone", vermilion, "alone: how far the replicas are apart"], ["drift_averaged", blue, "averaged: how far they are apart"]];
@@ -132,26 +77,45 @@ const bookScenes = {
 
   // The paths of two biases of all replicas.
   replicas(rows) {
-    const apart = (a, b) => Math.hypot(a.bias_0 - b.bias_0, a.bias_1 - b.bias_1);
-    return unique(rows.map(row => row.gradients)).map(gradients => pathsOf({ gradients },
-      unique(rows.map(row => row.rank)).map(rank => [colours[rank % 8], `rank ${rank}`, rows.filter(row => row.gradients === gradients && row.rank === rank)]),
-      ["bias_0", "bias_1"], row => `step ${row.step}`,
-      at => `After step ${at[0].step}, these two biases of any two replicas are at most ${round(Math.max(...at.flatMap(a => at.map(b => apart(a, b)))))} apart.`, rows));
+    const apart = (a, b) => Math.hypot(a.bias_0 - b.bias_0, a.bias_1 - b.bias_1), columns = ["bias_0", "bias_1"], left = 62, tall = 230, top = 24;
+    const [[low0, high0], [low1, high1]] = columns.map(column => rows.map(row => row[column])).map(values => [Math.min(...values), Math.max(...values)]);
+    return unique(rows.map(row => row.gradients)).map(gradients => {
+      const mine = rows.filter(row => row.gradients === gradients), paths = unique(mine.map(row => row.rank)).map(rank => mine.filter(row => row.rank === rank));
+      return {
+        of: { gradients }, steps: paths[0].length, height: 280, legend: rankColours(paths.length),
+        draw(canvas, step) {
+          const x = row => left + 8 + (canvas.width - left - 24) * (row.bias_0 - low0) / (high0 - low0 || 1);
+          const y = row => top + tall - 8 - (tall - 16) * (row.bias_1 - low1) / (high1 - low1 || 1);
+          canvas.text(0, 14, `step ${paths[0][step].step}`, { "font-weight": 700 });
+          canvas.add("path", { d: `M${left} ${top}V${top + tall}H${canvas.width}`, fill: "none", stroke: "currentColor" });
+          for (const [text, at, height] of [["bias 1", 0, top + tall / 2], ["bias 0", canvas.width / 2, top + tall + 16]]) canvas.text(at, height, text);
+          for (const [value, at] of [[low0, left + 24], [high0, canvas.width]]) canvas.text(at, top + tall + 16, round(value), { "font-size": 12, "text-anchor": "end" });
+          for (const [value, at] of [[high1, top + 12], [low1, top + tall]]) canvas.text(left - 6, at, round(value), { "font-size": 12, "text-anchor": "end" });
+          paths.forEach((path, rank) => {
+            const points = path.slice(0, step + 1).map(row => `${x(row)},${y(row)}`);
+            canvas.add("polyline", { points: points.join(" "), fill: "none", stroke: colours[rank % 8], "stroke-width": 2 });
+            canvas.add("circle", { cx: x(path[step]), cy: y(path[step]), r: Math.max(3, 9 - 2 * rank), fill: colours[rank % 8] });
+          });
+        },
+        says(step) {
+          const at = paths.map(path => path[step]);
+          return `After step ${at[0].step}, these two biases of any two replicas are at most ${round(Math.max(...at.flatMap(a => at.map(b => apart(a, b)))))} apart.`;
+        },
+      };
+    });
   },
 
   // What each rank computes and sends, in milliseconds: one play for each kind of step that was run.
   timeline(rows) {
     const names = { overlap: "overlap", part: "part", schedule: "schedule", link_mb_s: "link in MB/s", cap_mib: "cap in MiB (0: a bucket each)" };
     const by = Object.keys(names).filter(column => column in rows[0]), kind = row => JSON.stringify(by.map(column => row[column]));
-    // Over links of different speeds, one scale for all.
-    const longest = "link_mb_s" in rows[0] ? Math.max(...rows.map(row => row.end_ms)) : 0;
-    return unique(rows.map(kind)).map(key => {
+    return timelinesOf("ms", unique(rows.map(kind)).map(key => {
       const mine = rows.filter(row => kind(row) === key);
-      return timelineOf(Object.fromEntries(by.map(column => [names[column], mine[0][column]])), mine.map(row => ({
+      return [Object.fromEntries(by.map(column => [names[column], mine[0][column]])), mine.map(row => ({
         lane: `rank ${row.rank}${row.stream === "communication" ? " sends" : ""}`,
         name: String(row.name), begin: row.begin_ms, end: row.end_ms,
-      })), "ms", longest);
-    });
+      }))];
+    }));
   },
 
   // What a step takes on more and more ranks: measured, predicted where there is a model of the link, and ideal.
@@ -192,10 +156,10 @@ const bookScenes = {
 
   // What becomes of ranks that are killed, in seconds.
   stories(rows) {
-    return unique(rows.map(row => row.story)).map(story => timelineOf({ story },
+    return timelinesOf("s", unique(rows.map(row => row.story)).map(story => [{ story },
       rows.filter(row => row.story === story && row.what !== "loss").map(row => ({
         lane: `rank ${row.rank}`, name: String(row.what), begin: row.begin_s, end: row.end_s,
-      })), "s"));
+      }))]));
   },
 };
 
@@ -236,46 +200,30 @@ function plot(canvas, top, height, name, rows, lines, step) {
   }
 }
 
-// The paths of two numbers, and the loss on the way where there is one path: [[colour, name, rows]].
-function pathsOf(of, paths, columns, when, says, all) {
-  const every = Math.max(1, Math.ceil(paths[0][2].length / 200));
-  const kept = paths.map(([, , rows]) => rows.filter((row, i) => i % every === 0 || i === rows.length - 1));
-  const [[low1, high1], [low2, high2]] = columns.map(column => all.map(row => row[column])).map(values => [Math.min(...values), Math.max(...values)]);
-  const left = 62, tall = 230, top = 24, [across, up] = columns, alone = paths.length === 1, loses = alone && "loss" in all[0];
-  return {
-    of, steps: kept[0].length, height: loses ? 420 : 280, legend: alone ? [] : paths, says: step => says(kept.map(rows => rows[step])),
-    draw(canvas, step) {
-      const x = row => left + 8 + (canvas.width - left - 24) * (row[across] - low1) / (high1 - low1 || 1);
-      const y = row => top + tall - 8 - (tall - 16) * (row[up] - low2) / (high2 - low2 || 1);
-      canvas.text(0, 14, when(kept[0][step]), { "font-weight": 700 });
-      canvas.add("path", { d: `M${left} ${top}V${top + tall}H${canvas.width}`, fill: "none", stroke: "currentColor" });
-      for (const [text, at, height] of [[up, 0, top + tall / 2], [across, canvas.width / 2, top + tall + 16]]) canvas.text(at, height, text.replace("_", " "));
-      for (const [value, at] of [[low1, left + 24], [high1, canvas.width]]) canvas.text(at, top + tall + 16, round(value), { "font-size": 12, "text-anchor": "end" });
-      for (const [value, at] of [[high2, top + 12], [low2, top + tall]]) canvas.text(left - 6, at, round(value), { "font-size": 12, "text-anchor": "end" });
-      kept.forEach((rows, i) => {
-        canvas.add("polyline", { points: rows.slice(0, step + 1).map(row => `${x(row)},${y(row)}`).join(" "), fill: "none", stroke: paths[i][0], "stroke-width": 2 });
-        canvas.add("circle", { cx: x(rows[step]), cy: y(rows[step]), r: Math.max(3, 9 - 2 * i), fill: alone ? vermilion : paths[i][0] });
-      });
-      if (loses) plot(canvas, 300, 105, "loss", kept[0], [["loss", blue]], step);
-    },
-  };
-}
-
 // The colour of what a rank does, by how its name begins.
 const kinds = [
   ["forward", blue], ["backward", green], ["bucket", vermilion], ["waiting", grey], ["elsewhere", yellow], ["optimizer", orange],
   ["used map", pink], ["trains", blue], ["redoes", pink], ["starts", yellow], ["loads", sky], ["is down", grey],
-  ["receives", sky], ["has the file", green], ["checkpoint", green], ["kill", "#000"], ["SIG", "#000"],
+  ["checkpoint", green], ["kill", "#000"], ["SIG", "#000"],
 ];
 const kindOf = name => kinds.find(([begin]) => name.startsWith(begin)) || [name, grey];
 
-// Lanes of intervals. A step goes on to where the next one begins; what takes almost all of the time (a rank that waits until a
-// time-out) is cut, and said to be.
-function timelineOf(of, rows, unit, scale = 0) {
+// Timelines on one scale: of each, what it is of and its rows.
+function timelinesOf(unit, plays) {
+  const scale = Math.max(...plays.map(([, rows]) => shownOf(rows)));
+  return plays.map(([of, rows]) => timelineOf(of, rows, unit, scale));
+}
+
+// How much of a time is shown: what takes almost all of it (a rank that waits until a time-out) is cut, and said to be.
+function shownOf(rows) {
+  const ends = rows.map(row => row.end).sort((a, b) => a - b), early = ends.filter(end => end < ends.at(-1) / 10);
+  return early.length > rows.length / 2 ? 1.6 * early.at(-1) : ends.at(-1);
+}
+
+// Lanes of intervals. A step goes on to where the next one begins.
+function timelineOf(of, rows, unit, shown) {
   const lanes = unique(rows.map(row => row.lane)).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  const ends = rows.map(row => row.end).sort((a, b) => a - b), longest = ends.at(-1);
-  const early = ends.filter(end => end < longest / 10);
-  const shown = early.length > rows.length / 2 ? 1.6 * early.at(-1) : Math.max(scale, longest);
+  const longest = Math.max(...rows.map(row => row.end));
   const instants = unique(rows.map(row => row.begin).filter(begin => begin < shown)).sort((a, b) => a - b);
   const every = Math.max(1, Math.ceil(instants.length / 120));
   const times = [...instants.filter((_, i) => i % every === 0), Math.min(shown, longest)];
@@ -315,7 +263,7 @@ function timelineOf(of, rows, unit, scale = 0) {
         groups.set(what, [...(groups.get(what) || []), row.lane.replace("rank ", "").replace(" sends", "")]);
       }
       const signs = rows.filter(row => /^(kill|SIG)/.test(row.name) && Math.abs(row.begin - now) < shown / 1000).map(row => row.name);
-      const doing = [...groups].map(([what, lanes]) => `${what} (${lanes[0].startsWith("reader") ? "" : lanes.length > 1 ? "ranks " : "rank "}${unique(lanes).join(", ")})`);
+      const doing = [...groups].map(([what, lanes]) => `${what} (${lanes.length > 1 ? "ranks " : "rank "}${unique(lanes).join(", ")})`);
       return `At ${round(now)} ${unit}: ${[...signs, ...doing].join("; ") || "nothing"}.`;
     },
   };
