@@ -7,7 +7,7 @@
 cd "$root" || exit 1
 # shellcheck source=tools/predictions.sh
 . tools/predictions.sh
-readmes() { find README.md CONTRIBUTING.md chapters common exercises plots tools -name '*.md' | sort; }
+readmes() { find README.md CONTRIBUTING.md CREDITS.md chapters common exercises plots tools -name '*.md' | sort; }
 # As lines "FILE ./book run 07 --ranks 5": every call in a code span, or in a line of its own.
 # shellcheck disable=SC2016  # these dollars and backticks are text
 commands() {
@@ -334,7 +334,7 @@ wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_mi
 # shellcheck disable=SC2016  # these backticks are text
 printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
     '```cpp' '[this](int i)' '```' 'or `[that](int j)`' '$ ./book bench nothing' >"$readme"
-cd "$book" && mkdir -p common exercises plots tools && touch README.md CONTRIBUTING.md
+cd "$book" && mkdir -p common exercises plots tools && touch README.md CONTRIBUTING.md CREDITS.md
 wrong=$(wrong_commands && wrong_links)
 [[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
     complain "of wrong commands and links these are found: $wrong"
