@@ -23,7 +23,7 @@ cd "$here" || exit 1
 commands() {
     find -L "$root"/README.md chapters -name '*.md' -print0 | xargs -0 cat |
         grep -oE '`([A-Z_]+=[^ `]+ )?\./book run[^`]*`|^    ([A-Z_]+=[^ ]+ )?\./book run.*|^\$ ([A-Z_]+=[^ ]+ )?\./book run.*' |
-        sed -E 's/^[ `$]*//; s/`$//; s/ +#.*//; s/ +$//; s/ --quick( |$)/\1/; s| /tmp/run| '"$scratch"'/run|' |
+        sed -E 's/^[ `$]*//; s/`$//; s/ 2>&1.*//; s/ +#.*//; s/ +$//; s/ --quick( |$)/\1/; s| /tmp/run| '"$scratch"'/run|' |
         grep -E 'run ([0-9]|--|$)' | sort -u
 }
 # Not here: nodes of a cluster, data that somebody must fetch, an exercise of the reader's, questions, a file of another run, GPUs, and a
