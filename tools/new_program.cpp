@@ -61,6 +61,8 @@ std::pair<Tensor, Labels> batch_of(Device& device, const LabelledRows& rows,
 void train(Rank& rank, const LabelledRows& rows, const Settings& mine,
            const CommonOptions& common) {
     rank.select_device();
+    if (rank.rank() == 0)
+        std::cout << rows.about;
     // Device memory: parameters, gradients and momentum, and what a forward keeps. If it is too
     // little, a sentence says so.
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));

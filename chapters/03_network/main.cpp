@@ -45,8 +45,8 @@ void print_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Total
 CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "passes over the training pictures");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures per step");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "passes over the training samples");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step");
     options.add_double(
         "--learning-rate", mine.learning_rate, {1e-12, 1e6},
         "learning rate of the first epoch; it falls with every epoch (sgd 0.03, with "
@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
     Device device;
     Random random(common.seed);
     const auto model = make_model(mine.model, device, random, data.train);
+    std::cout << data.about;
     const auto optimizer = make_optimizer(mine, model->parameters());
     Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
     Loader test(device, data.test, fashion_mnist_normalisation,

@@ -94,15 +94,14 @@ FashionMnist load_data(const CommonOptions& common) {
                         : common.data.extension() == ".csv" ? load_table(common.data)
                                                             : load_fashion_mnist(common.data);
     if (common.quick)
-        return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
+        return {first_of(data.train, 6'000), first_of(data.test, 2'000), data.about};
     return data;
 }
 
 void require_batch(int batch, const LabelledImages& images) {
     if (std::cmp_greater(batch, images.count()))
         throw OptionError("--batch " + std::to_string(batch) + " is more than the " +
-                          std::to_string(images.count()) +
-                          " pictures in the data set: take fewer.");
+                          std::to_string(images.count()) + " samples in the data set: take fewer.");
 }
 
 }  // namespace ddp

@@ -34,7 +34,7 @@ std::vector<int> samples_of_all(const LabelledImages& images, const DataParallel
     if (samples > std::ssize(order))
         throw OptionError(std::to_string(mine.steps) + " steps of " + std::to_string(mine.batch) +
                           " samples on " + std::to_string(ranks) + " ranks need more than the " +
-                          std::to_string(order.size()) + " pictures: use fewer --steps.");
+                          std::to_string(order.size()) + " there are: use fewer --steps.");
     order.resize(static_cast<std::size_t>(samples));
     return order;
 }
@@ -65,8 +65,7 @@ void show_rank_0_only(World& world) {
 int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
     if (common.quick)
         mine.steps = std::min(mine.steps, 12);
-    LabelledImages images;
-    world.prepare([&] { images = load_data(common).train; });
+    const LabelledImages images = load_data(world, common).train;
     const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
     world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
     world.run([&](Rank& rank) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iomanip>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
@@ -93,6 +94,14 @@ std::size_t elements_of(std::span<const NamedTensor> tensors) {
 }
 
 }  // namespace
+
+FashionMnist load_data(World& world, const CommonOptions& common) {
+    FashionMnist data;
+    world.prepare([&] { data = load_data(common); });
+    if (world.has_rank_0())
+        std::cout << data.about;
+    return data;
+}
 
 std::size_t rank_memory(const Rank& rank) {
     constexpr std::size_t usual = std::size_t{512} << 20, least = std::size_t{64} << 20;

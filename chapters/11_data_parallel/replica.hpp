@@ -7,9 +7,14 @@
 
 #include "03_network/layer.hpp"
 #include "03_network/metrics.hpp"
+#include "03_network/models.hpp"
+#include "05_ranks/world.hpp"
 #include "09_all_reduce/communicator.hpp"
 
 namespace ddp {
+
+// Reads the data set (03_network/models.hpp) once in each process. Rank 0 says what is the label.
+FashionMnist load_data(World& world, const CommonOptions& common);
 
 // Returns the bytes that a rank of the book's programs reserves on its device at the start: 512
 // MiB, or less where the ranks share a small device. Later, no memory may be allocated while ranks

@@ -26,7 +26,7 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
     const int ranks = rank.world_size();
     const int pictures = static_cast<int>(data.test.count()) / (common.quick ? 4 : 1);
     Table table(
-        "An epoch of " + format_count(samples) + " pictures on " + format_count(ranks, "rank"),
+        "An epoch of " + format_count(samples) + " samples on " + format_count(ranks, "rank"),
         {"division", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
     CsvWriter csv(rank.rank() == 0 ? common.csv : "",
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
@@ -51,8 +51,7 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
 }
 
 int run(World& world, const CommonOptions& common, int batch) {
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
+    const FashionMnist data = load_data(world, common);
     const int samples = std::min(common.quick ? 300 : 12'000, static_cast<int>(data.train.count()));
     const int ranks = world.world_size();
     world.run([&](Rank& rank) {
@@ -85,7 +84,7 @@ int run(World& world, const CommonOptions& common, int batch) {
 int main(int argc, char** argv) {
     int batch = 32;
     Options options("sampler", "Who trains on what? Samples, divided among ranks.");
-    options.add_int("--batch", batch, {1, 256}, "pictures per step and rank");
+    options.add_int("--batch", batch, {1, 256}, "samples per step and rank");
     options.refuse({"--link", "--trace"},
                    "this chapter neither simulates a link nor draws a timeline");
     options.example("--ranks 2", "two ranks");

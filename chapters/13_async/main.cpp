@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "11_data_parallel/replica.hpp"
 #include "13_async/show/experiment_report.hpp"
 #include "13_async/show/staleness.hpp"
 
@@ -15,7 +15,7 @@ using namespace ddp;
 void add_options(Options& options, ExperimentOptions& mine, double& compute_ms) {
     options.add_int("--gradients", mine.gradients, {1, 1'000'000},
                     "gradients of each training run");
-    options.add_int("--batch", mine.batch, {1, 256}, "pictures per gradient");
+    options.add_int("--batch", mine.batch, {1, 256}, "samples per gradient");
     options.add_double("--learning-rate", mine.learning_rate, {1e-6, 10},
                        "of a step with the gradients of all workers");
     options.add_double("--compute", compute_ms, {0, 1000}, "milliseconds that a step sleeps");
@@ -50,8 +50,7 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
     if (world.job().has_several_nodes())
         throw OptionError(
             "The server's kernels can only reach ranks on the same node: use one node.");
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
+    const FashionMnist data = load_data(world, common);
     world.run([&](Rank& rank) {
         rank.select_device();
         show_experiment(rank, data, mine, common.csv);

@@ -78,8 +78,7 @@ int run(World& world, const CommonOptions& common, OverlapOptions mine) {
     mine.order.require(world.job());
     if (common.quick)
         mine.epochs = 1;
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
+    const FashionMnist data = load_data(world, common);
     require_batch(mine.batch, data.train.count(), world.world_size());
     Trace trace(world.has_rank_0() ? common.trace : "");
     TwoSteps watched;
@@ -97,8 +96,8 @@ int main(int argc, char** argv) {
     Options options("overlap",
                     "Can communication hide behind computation? Fashion-MNIST on several ranks.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each sample");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
                        "length of a step at first; it falls with every epoch");
     options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");

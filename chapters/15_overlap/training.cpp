@@ -21,7 +21,7 @@ void require_batch(int batch, std::size_t pictures, int ranks) {
     const std::size_t most = pictures / static_cast<std::size_t>(ranks);
     if (static_cast<std::size_t>(batch) > most)
         throw OptionError("--batch " + std::to_string(batch) + " is more than the " +
-                          std::to_string(most) + " pictures that each of " + std::to_string(ranks) +
+                          std::to_string(most) + " samples that each of " + std::to_string(ranks) +
                           " ranks has: take a smaller batch or fewer ranks.");
 }
 

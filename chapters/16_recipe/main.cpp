@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "11_data_parallel/replica.hpp"
 #include "16_recipe/show/small_trainings.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -94,8 +94,7 @@ void show_overflow(Rank& rank, const LabelledImages& images, int steps, std::uin
 }
 
 int run(World& world, const CommonOptions& common) {
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
+    const FashionMnist data = load_data(world, common);
     const int steps = common.quick ? 3 : 40;
     world.run([&](Rank& rank) {
         rank.select_device();

@@ -60,7 +60,7 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
     mine.order.require(world.job());
     FashionMnist data;
     if (plan.model == "mlp") {
-        world.prepare([&] { data = load_data(common); });
+        data = load_data(world, common);
         if (data.train.image_size() != 784 || data.train.classes > 10)
             throw OptionError(
                 "this chapter's --data must have 28 x 28 pixels and at most ten classes.");

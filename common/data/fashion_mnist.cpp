@@ -136,7 +136,7 @@ FashionMnist load_table(const std::filesystem::path& file) {
         std::memcpy(samples.pixels.data(), rows.values.data(), samples.pixels.size());
         return samples;
     };
-    return {samples_of(train), samples_of(test)};
+    return {samples_of(train), samples_of(test), all.about};
 }
 
 }  // namespace ddp

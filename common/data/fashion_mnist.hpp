@@ -3,6 +3,7 @@
 // of MNIST's digits and is harder to learn. (Xiao, Rasul, Vollgraf, 2017; MIT licence.)
 #include <array>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "common/data/images.hpp"
@@ -10,8 +11,9 @@
 namespace ddp {
 
 struct FashionMnist {
-    LabelledImages train;  // 60,000 pictures
-    LabelledImages test;   // 10,000 pictures
+    LabelledImages train;    // 60,000 pictures
+    LabelledImages test;     // 10,000 pictures
+    std::string about = {};  // of a table: its label and classes, in a line
 };
 
 inline constexpr std::array<std::string_view, 10> fashion_mnist_classes = {

@@ -1,9 +1,11 @@
 #include "common/data/labelled_rows.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -21,7 +23,7 @@ std::vector<std::string> cells_of(std::string line) {
     for (const char letter : line)
         if (letter == ',')
             cells.emplace_back();
-        else if (letter != ' ' && letter != '\t')
+        else if (letter != ' ' && letter != '\t' && letter != '"')
             cells.back() += letter;
     return cells;
 }
@@ -35,48 +37,84 @@ std::optional<float> number_in(const std::string& cell) {
     return number;
 }
 
+// Returns the place of the label: of the last column with the name of one, or simply the last.
+std::size_t label_among(const std::vector<std::string>& names) {
+    for (std::size_t i = names.size(); i-- > 0;) {
+        std::string name = names[i];
+        std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+        if (name == "label" || name == "class" || name == "target" || (name == "y" && i == 0))
+            return i;
+    }
+    return names.size() - 1;
+}
+
 class RowReader {
   public:
     explicit RowReader(const std::filesystem::path& file) : name_(file.string()) {}
 
+    void name_columns(const std::vector<std::string>& names) {
+        names_ = names;
+        label_ = label_among(names);
+        rows_.columns = static_cast<int>(names.size()) - 1;
+    }
     void add(const std::vector<std::string>& cells, int line) {
         line_ = line;
         if (cells.size() < 2)
-            refuse("has one column: a row needs numbers, and its label in the last column");
+            refuse("has one column: a row needs numbers and a label");
         if (rows_.columns == 0)
-            rows_.columns = static_cast<int>(cells.size()) - 1;
+            name_columns(std::vector<std::string>(cells.size()));  // it has no names
         if (static_cast<int>(cells.size()) != rows_.columns + 1)
             refuse("has " + std::to_string(cells.size()) + " columns, and those above have " +
                    std::to_string(rows_.columns + 1));
-        for (std::size_t i = 0; i + 1 < cells.size(); i++) {
+        for (std::size_t i = 0; i < cells.size(); i++) {
             const std::optional<float> number = number_in(cells[i]);
-            if (!number)
+            if (i == label_)
+                add_label(cells[i], number);
+            else if (number)
+                rows_.values.push_back(*number);
+            else
                 refuse("has '" + cells[i] + "' in column " + std::to_string(i + 1) +
                        ": it must be a finite number, as 0.5 or -1e-3");
-            rows_.values.push_back(*number);
         }
-        const std::optional<float> label = number_in(cells.back());
-        if (!label || *label != std::floor(*label) || *label < 0 || *label >= most_classes)
-            refuse("has the label '" + cells.back() +
-                   "' in its last column: it must be a whole number from 0 to " +
-                   std::to_string(most_classes - 1));
-        rows_.labels.push_back(static_cast<int>(*label));
     }
     LabelledRows finish() {
         if (rows_.labels.empty())
             ddp::refuse(name_,
                         "has no rows: it must be a table of numbers with commas between them.");
-        rows_.classes = *std::ranges::max_element(rows_.labels) + 1;
+        const std::set<int> classes(rows_.labels.begin(), rows_.labels.end());
+        if (classes.size() == 1)
+            ddp::refuse(name_,
+                        "has one class only: every label, in " + label_column() + ", is " +
+                            std::to_string(*classes.begin()) +
+                            ": put the labels into the last column, or name theirs 'label'.");
+        rows_.classes = *classes.rbegin() + 1;
+        rows_.about = printable(name_ + ": the label is in " + label_column() + ": " +
+                                std::to_string(classes.size()) + " classes, " +
+                                std::to_string(*classes.begin()) + " to " +
+                                std::to_string(*classes.rbegin())) +
+                      "\n";
         return std::move(rows_);
     }
 
   private:
+    void add_label(const std::string& cell, std::optional<float> label) {
+        if (!label || *label != std::floor(*label) || *label < 0 || *label >= most_classes)
+            refuse("has the label '" + cell + "' in " + label_column() +
+                   ": it must be a whole number from 0 to " + std::to_string(most_classes - 1));
+        rows_.labels.push_back(static_cast<int>(*label));
+    }
+    std::string label_column() const {
+        return "column " + std::to_string(label_ + 1) +
+               (names_[label_].empty() ? "" : ", '" + names_[label_] + "'");
+    }
     [[noreturn]] void refuse(const std::string& problem) const {
         ddp::refuse(name_, "has a row that does not fit, line " + std::to_string(line_) + ": it " +
                                problem + ".");
     }
     std::string name_;
     int line_ = 0;
+    std::vector<std::string> names_;  // of the columns
+    std::size_t label_ = 0;           // the label's column
     LabelledRows rows_;
 };
 
@@ -84,7 +122,10 @@ class RowReader {
 
 LabelledRows read_labelled_rows(const std::filesystem::path& file) {
     const std::vector<std::uint8_t> bytes = read_file(file);
-    std::istringstream input(std::string(bytes.begin(), bytes.end()));
+    std::string text(bytes.begin(), bytes.end());
+    if (text.starts_with("\xEF\xBB\xBF"))  // what spreadsheets put before UTF-8
+        text.erase(0, 3);
+    std::istringstream input(text);
     RowReader reader(file);
     int number = 0;
     for (std::string line; std::getline(input, line);) {
@@ -95,7 +136,9 @@ LabelledRows read_labelled_rows(const std::filesystem::path& file) {
             number == 1 && std::ranges::none_of(cells, [](const std::string& cell) {
                 return number_in(cell).has_value();
             });
-        if (!is_empty && !has_names)
+        if (has_names)
+            reader.name_columns(cells);
+        else if (!is_empty)
             reader.add(cells, number);
     }
     return reader.finish();

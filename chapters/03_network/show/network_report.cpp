@@ -15,10 +15,10 @@ constexpr int most_columns = 20;  // of a table that a window can show
 std::string most_confused_in_words(const Confusion& confusion) {
     const auto [a, b, mistakes] = confusion.most_confused();
     if (mistakes == 0)
-        return "No picture was taken for one of another class.";
+        return "No sample was taken for one of another class.";
     return "Most often confused: " + class_name(a, confusion.classes) + " and " +
            class_name(b, confusion.classes) + ", " + format_count(mistakes) + " of their " +
-           format_count(confusion.samples(a) + confusion.samples(b)) + " pictures.";
+           format_count(confusion.samples(a) + confusion.samples(b)) + " samples.";
 }
 
 // Returns the seconds, over all steps, of the parts for which counts(name) is true.
@@ -79,11 +79,11 @@ std::string class_name(int number, int classes) {
 void show_confusion(const Confusion& confusion, const std::filesystem::path& csv) {
     const auto name = [&](int number) { return class_name(number, confusion.classes); };
     CsvWriter file(csv, {"shows", "says", "pictures"});
-    std::vector<std::string> header{"pictures of"};
+    std::vector<std::string> header{"samples of"};
     for (int predicted = 0; predicted < confusion.classes; predicted++)
         header.push_back(std::to_string(predicted));
     header.push_back("right");
-    Table table("What the test pictures were taken for", header);
+    Table table("What the test samples were taken for", header);
     for (int actual = 0; actual < confusion.classes; actual++) {
         std::vector<std::string> cells{name(actual) + " (" + std::to_string(actual) + ")"};
         for (int predicted = 0; predicted < confusion.classes; predicted++) {

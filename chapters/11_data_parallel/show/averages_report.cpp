@@ -37,7 +37,7 @@ void show_averages(Communicator& communicator, Stream& stream) {
     const std::vector<AveragesRow> rows = rank.all_gather(row);
     if (r != 0)
         return;
-    Table table("The accuracy of a test in which ranks have seen different numbers of pictures",
+    Table table("The accuracy of a test in which ranks have seen different numbers of samples",
                 {"rank", "seen", "correct", "its own", "all_reduce", "reduce", "mean of means",
                  "all_gather"});
     int number = 0;

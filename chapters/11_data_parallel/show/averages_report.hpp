@@ -1,5 +1,5 @@
 #pragma once
-// The accuracy of a test in which ranks have seen different numbers of pictures, as a table.
+// The accuracy of a test in which ranks have seen different numbers of samples, as a table.
 #include "11_data_parallel/averages.hpp"
 
 namespace ddp {

@@ -58,8 +58,9 @@ const ExperimentOptions& valid_options(const ExperimentOptions& options, const F
     const auto least = static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(ranks);
     if (data.train.count() < least)
         throw OptionError("A step of " + std::to_string(ranks) + " ranks with " +
-                          std::to_string(options.batch) + " pictures each needs more than the " +
-                          std::to_string(data.train.count()) + " pictures: use a smaller --batch.");
+                          std::to_string(options.batch) + " samples each needs more than the " +
+                          std::to_string(data.train.count()) +
+                          " there are: use a smaller --batch.");
     return options;
 }
 

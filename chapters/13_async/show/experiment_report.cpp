@@ -33,7 +33,7 @@ void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptio
     const int workers = rank.world_size() - 1;
     Table table("A small network on " +
                     format_count(static_cast<std::int64_t>(data.train.count())) +
-                    " pictures; ranks: a server and " + std::to_string(workers) +
+                    " samples; ranks: a server and " + std::to_string(workers) +
                     (workers == 1 ? " worker" : " workers"),
                 {"algorithm", "slow", "gradients", "updates", "time", "staleness", "max", "ahead",
                  "idle", "accuracy"});

@@ -145,8 +145,7 @@ int main(int argc, char** argv) {
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         if (common.quick)
             mine.epochs = std::min(mine.epochs, 2);
-        FashionMnist data;
-        world.prepare([&] { data = load_data(common); });
+        const FashionMnist data = load_data(world, common);
         require_batch(mine.batch * world.world_size(), data.train);
         world.run([&](Rank& rank) { compare(rank, data, mine, common); });
         return 0;

@@ -123,8 +123,7 @@ int main(int argc, char** argv) {
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         if (common.quick)
             mine.steps = std::min(mine.steps, 3);
-        LabelledImages images;
-        world.prepare([&] { images = load_data(common).train; });
+        const LabelledImages images = load_data(world, common).train;
         require_batch(mine.batch * world.world_size(), images);
         world.run([&](Rank& rank) { compare(rank, images, mine, common.seed); });
         return 0;

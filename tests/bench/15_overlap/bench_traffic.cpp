@@ -116,8 +116,7 @@ void show_accumulation(Rank& rank, const LabelledImages& images, const CommonOpt
 }
 
 int run(World& world, const CommonOptions& common) {
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
+    const FashionMnist data = load_data(world, common);
     show_sending_orders(world);
     world.run([&](Rank& rank) {
         rank.select_device();

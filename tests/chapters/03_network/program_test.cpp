@@ -80,7 +80,7 @@ TEST_CASE("network: both models learn, and say where the time went") {
         REQUIRE(has(run.output, "test accuracy 1.000\n"));
         for (const char* part :
              {"loading", "forward linear", "backward to linear", "optimizer", "Memory: ",
-              "epoch 2  loss ", "T-shirt/top (0)", "No picture was taken for one of another class.",
+              "epoch 2  loss ", "T-shirt/top (0)", "No sample was taken for one of another class.",
               "times as long as forward", "a copy of 16 MiB from pinned memory", "gathered ahead"})
             REQUIRE(has(run.output, part));
         REQUIRE(has(run.output, model == "mlp" ? "The mlp has 1,863,690 parameters.\n"
@@ -120,7 +120,7 @@ TEST_CASE("network: what makes no sense is refused in one sentence") {
     REQUIRE(network.refusal({"--batch", "0"}) ==
             "error: --batch needs a whole number from 1 to 60000, not '0'.\n");
     REQUIRE(network.refusal({"--batch", "201"}) ==
-            "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");
+            "error: --batch 201 is more than the 200 samples in the data set: take fewer.\n");
     REQUIRE(network.refusal({"--learning-rate", "nan"}) ==
             "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
     REQUIRE(network.refusal({"--ranks", "2"}) ==

@@ -165,7 +165,7 @@ TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence
             "in 05_ranks.\n");
     REQUIRE(has(accumulation.refusal({"--data", "/nonexistent"}, 1), "was not found"));
     REQUIRE(accumulation.refusal({"--batch", "201"}) ==
-            "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");
+            "error: --batch 201 is more than the 200 samples in the data set: take fewer.\n");
 }
 
 TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {

@@ -109,11 +109,11 @@ TEST_CASE("data_parallel: what makes no sense is refused in one sentence") {
     const Pictures data(100, 20);
     REQUIRE(program.refusal(
                 {"--data", data.folder(), "--ranks", "4", "--steps", "4", "--batch", "7"}) ==
-            "error: 4 steps of 7 samples on 4 ranks need more than the 100 pictures: use fewer "
+            "error: 4 steps of 7 samples on 4 ranks need more than the 100 there are: use fewer "
             "--steps.\n");
     REQUIRE(
         count(program.refusal({"--data", data.folder(), "--steps", "60000", "--batch", "60000"}),
-              "more than the 100 pictures") == 1);
+              "more than the 100 there are") == 1);
     REQUIRE(program.refusal({"--steps", "0"}) ==
             "error: --steps needs a whole number from 1 to 60000, not '0'.\n");
     REQUIRE(count(program.refusal({"--trace", "t.json"}),

@@ -206,7 +206,7 @@ TEST_CASE("overlap: what makes no sense is refused in one sentence") {
     const Pictures data(600, 20);
     const Words four{"--data", data.folder(), "--ranks", "4", "--quick"};
     REQUIRE(program.refusal(four + Words{"--batch", "151"}) ==
-            "error: --batch 151 is more than the 150 pictures that each of 4 ranks has: take a "
+            "error: --batch 151 is more than the 150 samples that each of 4 ranks has: take a "
             "smaller batch or fewer ranks.\n");
     REQUIRE(program.refusal(four + Words{"--batch", "60000"})
                 .starts_with("error: --batch 60000 is more"));

@@ -350,7 +350,7 @@ TEST_CASE("checkpoint_failover: bad input in one sentence") {
     REQUIRE(count(program.refusal({"--hosts", "a:0", "--folder", "x"}), "not 'a:0'.") == 1);
     const Pictures pictures(400, 50);
     REQUIRE(program.refusal({"--train", "--ranks", "8", "--data", pictures.folder()}) ==
-            "error: --batch 64 is more than the 50 pictures that each of 8 ranks has: take a "
+            "error: --batch 64 is more than the 50 samples that each of 8 ranks has: take a "
             "smaller batch or fewer ranks.\n");
     REQUIRE(count(program.refusal({"--train", "--ranks", "2", "--batch", "4", "--folder",
                                    "/proc/nothing", "--data", pictures.folder()},
