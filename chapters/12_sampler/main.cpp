@@ -56,6 +56,7 @@ int run(World& world, const CommonOptions& common, int batch) {
     const int ranks = world.world_size();
     world.run([&](Rank& rank) {
         rank.select_device();
+        show_integers(rank, common.seed);
         if (rank.rank() == 0) {
             if (ranks > 1)
                 show_remainders(ranks);

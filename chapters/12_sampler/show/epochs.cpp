@@ -7,7 +7,6 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
-#include "09_all_reduce/all_reduce.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
@@ -81,21 +80,6 @@ void show_no_sampler(Rank& rank, Device& device, const LabelledImages& images, i
         std::cout << "Without a sampler, " << format_count(ranks, "rank") << " after "
                   << format_count(steps, "step") << " and one rank that trained alone: parameters"
                   << "\ndiffer by at most " << difference << ".\n\n";
-}
-
-void train_unevenly(Rank& rank, int batches) {
-    constexpr std::size_t parameters = 1000;
-    constexpr double timeout_s = 1;
-    Peers peers(rank, 1 << 16, timeout_s);
-    ArenaBuffer<float> gradient = peers.allocate<float>(parameters);
-    gradient.copy_from(std::vector<float>(parameters, 1));
-    rank.barrier();
-    Stream stream;
-    for (int batch = 0; batch < batches; batch++)
-        two_shot_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
-                            stream, "gradients of batch " + std::to_string(batch + 1));
-    peers.synchronize(stream);
-    rank.barrier();
 }
 
 }  // namespace ddp

@@ -36,8 +36,4 @@ Metrics::Totals measure(Rank& rank, Device& device, Sequential& model, const Lab
 void show_no_sampler(Rank& rank, Device& device, const LabelledImages& images, int batch,
                      std::uint64_t seed);
 
-// Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
-// another rank has a different number, the run fails after a second.
-void train_unevenly(Rank& rank, int batches);
-
 }  // namespace ddp

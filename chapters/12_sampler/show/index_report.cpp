@@ -1,10 +1,15 @@
 #include "12_sampler/show/index_report.hpp"
 
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "12_sampler/mistakes.hpp"
+#include "common/data/random.hpp"
+#include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
+#include "common/report/units.hpp"
 
 namespace ddp {
 
@@ -13,6 +18,31 @@ std::string joined(const std::vector<int>& numbers) {
     for (int number : numbers)
         text += (text.empty() ? "" : " ") + std::to_string(number);
     return text;
+}
+
+void show_integers(Rank& rank, std::uint64_t seed) {
+    const DistributedSampler sampler(24, rank.rank(), rank.world_size(), {.seed = seed});
+    Random random(seed + static_cast<std::uint64_t>(rank.rank()));
+    const Stopwatch watch;
+    double sum = 0;
+    for (const int integer : sampler.indices()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2 + random.below(18)));
+        sum += integer;
+    }
+    const std::vector<double> times = rank.all_gather(watch.seconds());
+    const std::vector<double> averages = rank.all_gather(sum / sampler.samples_per_rank());
+    const std::vector<std::string> integers = rank.all_gather(joined(sampler.indices()));
+    const double average = rank.mean_over_ranks(sum / sampler.samples_per_rank());
+    if (rank.rank() != 0)
+        return;
+    Table table("24 integers, each rank at its own pace",
+                {"rank", "its integers", "average", "time"});
+    for (std::size_t r = 0; r < times.size(); r++)
+        table.row({std::to_string(r), integers[r], format_fixed(averages[r], 2),
+                   format_seconds(times[r])});
+    table.note("The average of all is " + format_fixed(average, 1) +
+               (sampler.surplus() > 0 ? ": some were dealt out twice." : ", that of 0 to 23."));
+    std::cout << table << "\n";
 }
 
 namespace {

@@ -5,10 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "05_ranks/rank.hpp"
+
 namespace ddp {
 
 // Returns the numbers with spaces between them: "3 1 2".
 std::string joined(const std::vector<int>& numbers);
+
+// Deals the integers 0 to 23 out. Every rank adds up its own, at its own pace: it sleeps for a
+// random time at each. Prints who had which, and their averages. All ranks call it together.
+void show_integers(Rank& rank, std::uint64_t seed);
 
 // Prints the indices of each rank when the number of samples is not a multiple of `ranks`: padded,
 // with drop_last, and unpadded.

@@ -16,8 +16,7 @@ struct LinkedSteps {
     TwoSteps timelines;  // of the steps of median length, on every rank
 };
 
-// Makes `steps` steps of each kind over `link`, with buckets of up to `cap_bytes`. All ranks call
-// it together.
+// Makes `steps` steps of each kind over `link`, in buckets of up to `cap_bytes`, on all ranks.
 LinkedSteps measure_linked_steps(Rank& rank, Device& device, Random& random, int batch,
                                  const LinkSpeed& link, std::size_t cap_bytes, int steps);
 

@@ -29,6 +29,7 @@ TEST_CASE("sampler: samples seen, and a hang that is explained") {
         REQUIRE(file.number(1, "steps") == 24);
         REQUIRE(file.number(1, "twice") == (ranks == 1 ? 0 : 96));
         REQUIRE((file.number(2, "missed") > 0) == (ranks > 1));
+        REQUIRE(run.count("The average of all is 11.5, that of 0 to 23.") == 1);
         REQUIRE(run.count(" samples do not divide by ") == (ranks == 1 ? 0 : 1));
         // Without a sampler all ranks have the same gradients, and their mean is a gradient again,
         // except for the rounding of 3 a, 5 a, 6 a and 7 a on the way to a sum.

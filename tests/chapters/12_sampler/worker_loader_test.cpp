@@ -1,12 +1,7 @@
-// Batches that worker threads prepare ahead: their order, how many at a time, and whose thread it
-// is.
+// Batches that worker threads prepare ahead: their order, how many, and by whose thread.
 #include "tests/bench/12_sampler/worker_loader.hpp"
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -15,34 +10,6 @@
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
-namespace {
-
-// Where the threads of a test meet: batches begin, and some may only end when others have begun.
-class Meeting {
-  public:
-    void begin(int batch) {
-        std::lock_guard lock(mutex_);
-        begun_.insert(batch);
-        changed_.notify_all();
-    }
-    // Returns whether `batch` has begun within the limit.
-    bool wait_for(int batch) {
-        std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(30),
-                                 [&] { return begun_.count(batch) == 1; });
-    }
-    std::set<int> begun() {
-        std::lock_guard lock(mutex_);
-        return begun_;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::set<int> begun_;
-};
-
-}  // namespace
 
 TEST_CASE("worker_loader: the batches come in their order, each once, and none too early") {
     for (const int batches : {0, 1, 5, 200})
@@ -66,25 +33,6 @@ TEST_CASE("worker_loader: the batches come in their order, each once, and none t
             for (int batch = 0; batch < 200; batch++)
                 REQUIRE(prepared[static_cast<std::size_t>(batch)] == (batch < batches ? 1 : 0));
         }
-}
-
-TEST_CASE("worker_loader: workers prepare at the same time, and a late batch keeps its place") {
-    for (const int workers : {2, 3}) {
-        CAPTURE(workers);
-        Meeting meeting;
-        const int last = workers - 1;  // of those that begin at once
-        WorkerLoader<bool> loader(7, workers, [&](int batch) {
-            meeting.begin(batch);
-            return batch != 0 || meeting.wait_for(last);
-        });
-        REQUIRE(loader.next() == true);  // batch 0 has ended behind the others' beginning
-        // One more has begun, and no further one until the next batch is taken.
-        REQUIRE(meeting.wait_for(workers));
-        REQUIRE(meeting.begun().size() == static_cast<std::size_t>(workers) + 1);
-        REQUIRE(loader.next() == true);
-        REQUIRE(meeting.wait_for(workers + 1));
-        REQUIRE(meeting.begun().size() == static_cast<std::size_t>(workers) + 2);
-    }
 }
 
 TEST_CASE("worker_loader: without workers the caller prepares a batch when it takes it") {
