@@ -76,7 +76,12 @@ double distance_after(const OneParameter& model, int workers, int updates, int s
             for (int other = 1; other <= workers; other++)
                 actions.push_back({other, Action::reads});
     }
-    return std::abs(play(model, workers, actions).back().after - model.target);
+    const std::vector<OneUpdate> all = play(model, workers, actions);
+    double distance = 0;
+    for (auto update = all.end() - 100; update < all.end(); update++)
+        if (const double now = std::abs(update->after - model.target); !(now <= distance))
+            distance = now;  // or no number any more
+    return distance;
 }
 
 // With gradients of that age, w(t+1) = w(t) - rate (w(t - staleness) - target). At this rate a root
@@ -91,20 +96,22 @@ void show_synchronisations() {
     std::vector<std::string> columns{"workers", "synchronised", "oldest", "converges below"};
     for (const double rate : rates)
         columns.push_back("at " + format_fixed(rate, 2));
-    Table table("Old gradients and the learning rate: how far w is from 8 after 2,000 updates",
+    Table table("Old gradients and the learning rate: how far w comes from 8 after 1,900 updates",
                 columns);
     struct Row {
         int workers, synchronised_every;
+        float largest_gradient = INFINITY;
     };
-    for (const auto& [workers, every] :
-         {Row{1, 0}, Row{5, 0}, Row{17, 0}, Row{17, 170}, Row{17, 51}}) {
+    for (const auto& [workers, every, largest] :
+         {Row{1, 0}, Row{5, 0}, Row{17, 0}, Row{17, 170}, Row{17, 51}, Row{17, 0, 1}}) {
         std::vector<std::string> cells{
-            std::to_string(workers), every == 0 ? "never" : "every " + std::to_string(every),
-            std::to_string(workers - 1),
+            std::to_string(workers) + (largest == 1 ? ", clipped" : ""),
+            every == 0 ? "never" : "every " + std::to_string(every), std::to_string(workers - 1),
             every == 0 ? format_fixed(largest_learning_rate(workers - 1), 3) : ""};
         for (const double rate : rates) {
             OneParameter model;
             model.learning_rate = static_cast<float>(rate);
+            model.largest_gradient = largest;
             const double distance = distance_after(model, workers, updates, every);
             const bool is_near = distance < std::abs(model.target - model.begin);
             cells.push_back(is_near ? format_fixed(distance, 3) : "diverges");
@@ -113,7 +120,7 @@ void show_synchronisations() {
     }
     table.note(
         "The workers take turns, and each update has the whole learning rate. Synchronised: all "
-        "workers read the same w after so many updates.");
+        "workers read the same w after so many updates. Clipped: no gradient is larger than 1.");
     std::cout << table << "\n";
 }
 

@@ -89,7 +89,19 @@ TEST_CASE("staleness: a synchronisation now and then helps if it comes before th
     REQUIRE_FALSE(distance_after(model, workers, 4000, workers) < 8);
     // Two reads in a row change nothing.
     model.learning_rate = 0.05f;
-    REQUIRE(distance_after(model, 1, 40, 1) == distance_after(model, 1, 40, 0));
+    REQUIRE(distance_after(model, 1, 140, 1) == distance_after(model, 1, 140, 0));
+}
+
+TEST_CASE("staleness: clipped gradients keep w near, and do not bring it to rest") {
+    OneParameter model;
+    model.largest_gradient = 1;
+    for (const float rate : {0.05f, 0.2f, 0.4f}) {
+        model.learning_rate = rate;
+        const double distance = distance_after(model, 17, 2000, 0);
+        CAPTURE(rate, distance);
+        REQUIRE((rate < largest_learning_rate(16) ? distance < 0.001 : distance > 8 * rate));
+        REQUIRE(distance < 17 * rate);  // in 16 updates w goes no farther
+    }
 }
 
 }  // namespace ddp::test
