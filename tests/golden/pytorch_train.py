@@ -146,17 +146,38 @@ class Training:
                           torch.optim.SGD(parameters, lr=0.05, momentum=0.9))
         self.ranks = options.ranks
         self.step = 0
+        self.graph = self.capture() if options.graph else None
+
+    def train(self, samples, labels):
+        self.optimizer.zero_grad(set_to_none=True)
+        self.loss(self.model(samples), labels).backward()
+        self.optimizer.step()
+
+    def capture(self):
+        """A step as one launch, of the batch that has been copied into self.slot."""
+        self.slot = tuple(part.clone() for part in self.batches[0])
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(3):  # allocates what may not be allocated in a capture
+                self.train(*self.slot)
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            self.train(*self.slot)
+        return graph
+
+    def replay(self, samples, labels):
+        for slot, part in zip(self.slot, (samples, labels)):
+            slot.copy_(part)
+        self.graph.replay()
 
     def run(self, steps):
         """Trains; returns the seconds from when all ranks started until all were ready."""
         self.barrier()
         start = time.perf_counter()
         for _ in range(steps):
-            samples, labels = self.batches[self.step % BATCHES_IN_MEMORY]
-            self.optimizer.zero_grad(set_to_none=True)
-            loss = self.loss(self.model(samples), labels)
-            loss.backward()
-            self.optimizer.step()
+            batch = self.batches[self.step % BATCHES_IN_MEMORY]
+            (self.replay if self.graph else self.train)(*batch)
             self.step += 1
         if self.device == "cuda":
             torch.cuda.synchronize()  # steps are only enqueued until then
@@ -236,6 +257,8 @@ def main():
                         help="what several ranks have around the model")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu",
                         help="where it trains (default cpu)")
+    parser.add_argument("--graph", action="store_true",
+                        help="with --device cuda: make one launch of a step, a CUDA graph")
     parser.add_argument("--steps", type=positive, default=50, help="steps of a round (default 50)")
     parser.add_argument("--rounds", action="store_true",
                         help="run a round for each line `run STEPS` of stdin")
@@ -245,6 +268,8 @@ def main():
     if options.device == "cuda" and options.model.startswith("transformer"):
         parser.error("the transformers' constants stay on the CPU: take the mlp or the cnn with "
                      "--device cuda")
+    if options.graph and options.device != "cuda":
+        parser.error("only a GPU has CUDA graphs: take --device cuda with --graph")
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit(f"PyTorch {torch.__version__} sees no GPU: take --device cpu.")
     if options.ranks > 1:

@@ -12,7 +12,7 @@ real_cmake=$(command -v cmake)
 PATH=$(machine_without nvcc nvidia-smi cmake)
 stub() { printf '#!/bin/sh\n%s\n' "$2" >"$PATH/$1" && chmod +x "$PATH/$1"; }
 
-expect_sentence 1 "gpu_machine.sh takes nothing, --build (with or without targets), --tests, --processes, --benches or --build-only." $script --fast
+expect_sentence 1 "gpu_machine.sh takes nothing, or --build-only." $script --fast
 expect_sentence 1 "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH." $script
 stub nvcc "echo release 13.0"
 expect_sentence 1 "No GPU answers nvidia-smi: only --build-only makes sense here." $script
@@ -35,21 +35,6 @@ expect 0 "tests: 2 passed, 1 skipped, 0 failed" $script
 for text in "built for CUDA" "no MPS: tests" "== bench_slope" "1 skipped: no MPI" "CSV files in $OUT" "Some GPU"; do
     [[ $output == *"$text"* ]] || complain "the summary lacks '$text': $output"
 done
-rm -rf build "$OUT"
-expect_sentence 1 "Nothing is built here: call gpu_machine.sh --build first." $script --tests
-expect 0 "built for CUDA" $script --build line
-[[ -e build/cuda/bin/line && ! -e build/cuda/bin/slope ]] || complain "--build line builds something else: $(ls build/cuda/bin)"
-expect 0 "built for CUDA" $script --build
-[[ $output != *"== "* ]] || complain "--build does more: $output"
-expect 0 "tests: 2 passed, 1 skipped, 0 failed" $script --tests
-[[ $output != *"== bench"* ]] || complain "--tests measures: $output"
-expect 0 "tests: 2 passed, 1 skipped, 0 failed" $script --tests
-[[ $output == *"No tests were found"* ]] || complain "tests that have passed are run again: $output"
-GPU_MACHINE_SECONDS=1 expect 75 "to be continued: call gpu_machine.sh --benches again" $script --benches
-expect 0 "== bench_slope" $script --benches
-expect 0 "0 CSV files" $script --benches
-[[ $output != *"== bench_slope"* ]] || complain "what is measured is measured again: $output"
-expect 0 "no MPS: tests" $script --processes
 stub nvidia-cuda-mps-control "[ \"\$1\" = -d ] || read -r word; echo \"\$1\$word in \$CUDA_MPS_PIPE_DIRECTORY\" >>'$scratch/mps'"
 echo 'int main() { return 3; }' >tests/bench/02_slope/bench_slope.cpp
 cat >>tests/CMakeLists.txt <<END
@@ -58,7 +43,7 @@ add_test(NAME jobs COMMAND sh -c [[echo jobs \${CUDA_MPS_PIPE_DIRECTORY:+under M
 add_test(NAME no_jobs COMMAND sh -c [[echo no jobs \${CUDA_MPS_PIPE_DIRECTORY:+under MPS} >>$scratch/ran]])
 set_tests_properties(jobs PROPERTIES LABELS "ranks;processes")
 END
-expect 1 "failed: ctest, tests bench_slope" $script
+expect 1 "failed: ctest bench_slope" $script
 [[ $(sort "$scratch/ran" | xargs -d '\n' printf '%s, ') == "jobs, jobs under MPS, no jobs, " ]] ||
     complain "not only tests of processes ran under MPS: $(cat "$scratch/ran")"
 [[ $output == *"MPS runs"* && $(sed 's/ in .*//' "$scratch/mps" | xargs) == "-d quit" ]] ||

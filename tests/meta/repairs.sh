@@ -60,7 +60,6 @@ red C1 "cuda_on_cpu keeps \"not ready\" as the last error" common/cuda_on_cpu/sr
 red C1 "a query clears it" common/gpu/stream.hpp 's/^        cudaGetLastError\(\);/        ;/' holds test_streams streams
 red C2 "MPS is started for processes that share a GPU" tests/gpu_machine.sh \
     's/nvidia-cuda-mps-control -d/true/' meta gpu_machine
-red C4 "a phase ends in time" tests/gpu_machine.sh 's/limit=\$\{GPU_MACHINE_SECONDS:-540\}/limit=infinity/' meta gpu_machine
 red C6 "CMake takes no nvcc before 12" cmake/gpu.cmake 's/VERSION_LESS 12\)/VERSION_LESS 1)/' meta configure_refusals
 red C6 "./book takes none" book 's/BASH_REMATCH\[0\] < 12/BASH_REMATCH[0] < 1/' meta book_modes
 red C7 "GPUs are told apart by their address" chapters/06_messages/support/shared_device.cpp \
@@ -75,7 +74,7 @@ red A3 "the number of queues is read" common/gpu/launch.hpp 's/queues == nullptr
 red A3 "launches that wait are refused" chapters/06_messages/support/shared_device.cpp \
     's/launches_wait\(\) && /false \&\& /' holds test_small_gpu small_gpu
 red A2 "one test uses the GPU at a time" cmake/targets.cmake 's/^  foreach\(test \$\{tests\}\)/  foreach(test "")/' meta gpu_locks
-red A2 "MPS runs for tests of processes only" tests/gpu_machine.sh 's/run_tests processes -L .*/run_tests processes/' meta gpu_machine
+red A2 "MPS runs for tests of processes only" tests/gpu_machine.sh 's/run_tests -L .*/run_tests/' meta gpu_machine
 red A4 "a process takes few queues" chapters/05_ranks/world.cpp 's/let_kernels_run_side_by_side\(8\);//' holds test_jobs jobs
 
 # ---- Hangs and hazards
@@ -141,7 +140,7 @@ red D "processes share a GPU's memory" $runtime/tenants.cpp 's/own.bytes \+ othe
 red D "a GPU is free of a process that has ended" $runtime/tenants.cpp 's/errno == ESRCH/false/' holds test_ipc_owner ipc_owner
 red D "kernels can be compiled as by nvcc" common/cuda_on_cpu/include/cuda_on_cpu/kernel_api.hpp 's/fp-contract=fast/fp-contract=off/' \
     holds test_strict strict
-red B2 "a time-out says that the host is inside a launch" chapters/06_messages/wait.cuh 's/load_relaxed\(error_report.is_launching\)/0/' \
+red B2 "a time-out says that the host is inside a launch" chapters/06_messages/wait.cuh 's/load_relaxed\(view.host\[r\]->call\)/HostCall::none/' \
     holds test_peers peers
 red B3 "plain launches, where cooperative ones exclude each other" common/gpu/launch.hpp 's/^    if \(launches_plainly\(\)\)/    if (false)/' \
     holds test_small_gpu plain_launches
