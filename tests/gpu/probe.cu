@@ -73,7 +73,7 @@ void answer(const char* part, const std::string& question, const std::string& sa
     return line;
 }
 std::string milliseconds(double seconds) {
-    return text("%.2f ms", seconds * 1e3);
+    return seconds < 1e-3 ? text("%.1f us", seconds * 1e6) : text("%.2f ms", seconds * 1e3);
 }
 
 // Starts a thread of another rank, which says what fails.
@@ -326,21 +326,32 @@ void side_by_side() {
 // Lets `ranks` threads make a stream each, and launch a kernel that meets those of the others, with
 // an event behind it, which is what another stream's kernel may then stand behind. Returns in which
 // round that came out: 0 if in none.
-int round_that_fails(int ranks, int rounds, bool does_something_before) {
+// `made_late`: rank 1 makes its stream, or carries out its first command, when the others wait.
+enum class FirstCommand { none, before, late };
+int round_that_fails(int ranks, int rounds, FirstCommand first) {
     for (int round = 1; round <= rounds; round++) {
         Buffer<Flag> flags(std::vector<Flag>{0, 0});
         std::barrier<> all_are_ready(ranks);
         std::vector<std::jthread> threads;
         for (int rank = 0; rank < ranks; rank++)
-            threads.push_back(start_rank([&] {
+            threads.push_back(start_rank([&, rank] {
                 cudaStream_t stream = nullptr;
                 Event behind;
-                DDP_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-                if (does_something_before) {
+                const auto make = [&] {
+                    DDP_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+                    if (first == FirstCommand::none)
+                        return;
                     DDP_CHECK(cudaEventRecord(behind, stream));
                     DDP_CHECK(cudaStreamSynchronize(stream));
-                }
+                };
+                const bool is_late = first == FirstCommand::late && rank == 1;
+                if (!is_late)
+                    make();
                 all_are_ready.arrive_and_wait();
+                if (is_late) {
+                    pause_ms(5);
+                    make();
+                }
                 launch_cooperative(stream, {1, 1}, meet, flags.data(), static_cast<Flag>(ranks),
                                    flags.data() + 1);
                 DDP_CHECK(cudaEventRecord(behind, stream));
@@ -356,13 +367,14 @@ int round_that_fails(int ranks, int rounds, bool does_something_before) {
 
 void new_streams() {
     constexpr int rounds = kernels_run_on_cpu ? 3 : 40;
-    for (bool does_something_before : {false, true})
+    for (const FirstCommand first : {FirstCommand::none, FirstCommand::before, FirstCommand::late})
         for (int ranks : {2, 4, 8}) {
-            const int failed = round_that_fails(ranks, rounds, does_something_before);
+            const int failed = round_that_fails(ranks, rounds, first);
             answer("new_streams",
                    text("%d ranks, %s", ranks,
-                        does_something_before ? "each stream has carried out an event"
-                                              : "nothing was enqueued before"),
+                        first == FirstCommand::before ? "each stream has carried out an event"
+                        : first == FirstCommand::late ? "rank 1 makes its stream while others wait"
+                                                      : "nothing was enqueued before"),
                    failed == 0 ? text("ok in %d rounds", rounds)
                                : text("NOT AT THE SAME TIME in round %d of %d", failed, rounds));
         }
@@ -551,13 +563,23 @@ void calls() {
 // Fills rank A's queue behind a kernel that waits for a kernel of rank B, which rank B launches
 // then.
 void full_queue() {
-    constexpr int operations = 6000;
+    constexpr int operations = 6000, no_event = -1;
     struct Kind {
         const char* name;
-        bool has_events, is_cooperative;
+        int event_flags;
+        bool is_cooperative, takes_turns;  // whether many events take turns, or one is used again
     };
-    for (const Kind& kind : {Kind{"kernels", false, false}, Kind{"kernels and events", true, false},
-                             Kind{"cooperative kernels and events", true, true}}) {
+    const Kind kinds[] = {
+        {"kernels", no_event, false, false},
+        {"cooperative kernels", no_event, true, false},
+        {"kernels and an event", cudaEventBlockingSync, false, false},
+        {"kernels and many events", cudaEventBlockingSync, false, true},
+        {"kernels and an event that spins", cudaEventDefault, false, false},
+        {"kernels and an event without time", cudaEventDisableTiming, false, false},
+        {"... which blocks", cudaEventDisableTiming | cudaEventBlockingSync, false, false},
+        {"cooperative kernels and an event", cudaEventBlockingSync, true, false},
+        {"cooperative, an event without time", cudaEventDisableTiming, true, false}};
+    for (const Kind& kind : kinds) {
         const auto launch_one = [&](cudaStream_t stream, auto kernel, auto... arguments) {
             if (kind.is_cooperative)
                 launch_cooperative(stream, {1, 1}, kernel, arguments...);
@@ -566,13 +588,17 @@ void full_queue() {
         };
         Gate gate;
         Stream b;
-        Event event;
+        std::vector<cudaEvent_t> events(kind.takes_turns ? operations : 1);
+        for (cudaEvent_t& event : events)
+            DDP_CHECK(cudaEventCreateWithFlags(
+                &event, static_cast<unsigned int>(std::max(kind.event_flags, 0))));
         gate.close();
         std::atomic<int> launched = 0;
         std::jthread rank_a = start_rank([&] {
             for (; launched < operations; launched++)
-                if (kind.has_events && launched % 2 == 1)
-                    event.record(gate.stream());
+                if (kind.event_flags != no_event && launched % 2 == 1)
+                    DDP_CHECK(cudaEventRecord(
+                        events[static_cast<std::size_t>(launched) % events.size()], gate.stream()));
                 else
                     launch_one(gate.stream(), do_nothing);
         });
@@ -585,6 +611,8 @@ void full_queue() {
         b.synchronize();
         rank_a.join();
         gate.synchronize();
+        for (cudaEvent_t event : events)
+            DDP_CHECK(cudaEventDestroy(event));
         answer("full_queue", text("%s: A stands still after %d", kind.name, before),
                gate.was_late() ? "B WAS KEPT OUT until A's kernel gave up"
                                : "ok: B's launch took " + milliseconds(launch_s));
@@ -624,29 +652,36 @@ void copies() {
     constexpr std::size_t bytes = 50176;  // a batch of 64 pictures
     Buffer<char> device(bytes);
     PinnedBuffer<char> pinned(bytes);
-    for (int waiting : {1, 3, 7, 8, 15, 16, 31}) {
-        Gate gate;
-        Event held;
-        std::vector<Stream> each = streams(waiting + 1);
-        gate.close();
-        held.record(gate.stream());
-        const auto copy = [&](Stream& stream) {
-            DDP_CHECK(cudaMemcpyAsync(device.data(), pinned.data(), bytes, cudaMemcpyHostToDevice,
-                                      stream));
-        };
-        for (int i = 0; i < waiting; i++) {
-            each[static_cast<std::size_t>(i)].wait(held);
-            copy(each[static_cast<std::size_t>(i)]);
+    for (const bool to_host : {false, true})
+        for (int waiting : {1, 3, 7, 8, 15, 16, 31}) {
+            Gate gate;
+            Event held;
+            std::vector<Stream> each = streams(waiting + 1);
+            gate.close();
+            held.record(gate.stream());
+            const auto copy = [&](Stream& stream) {
+                if (to_host)
+                    DDP_CHECK(cudaMemcpyAsync(pinned.data(), device.data(), bytes,
+                                              cudaMemcpyDeviceToHost, stream));
+                else
+                    DDP_CHECK(cudaMemcpyAsync(device.data(), pinned.data(), bytes,
+                                              cudaMemcpyHostToDevice, stream));
+            };
+            for (int i = 0; i < waiting; i++) {
+                each[static_cast<std::size_t>(i)].wait(held);
+                copy(each[static_cast<std::size_t>(i)]);
+            }
+            copy(each.back());
+            bool passes = false;
+            for (int i = 0; i < 500 && !passes; i++, pause_ms(1))
+                passes = forget_not_ready(cudaStreamQuery(each.back())) == cudaSuccess;
+            gate.open();
+            DDP_CHECK(cudaDeviceSynchronize());
+            answer("copies",
+                   text("%s, behind %d copies that wait", to_host ? "to the host" : "to the device",
+                        waiting),
+                   passes ? "ok" : "HELD BACK by one that it does not wait for");
         }
-        copy(each.back());
-        bool passes = false;
-        for (int i = 0; i < 500 && !passes; i++, pause_ms(1))
-            passes = forget_not_ready(cudaStreamQuery(each.back())) == cudaSuccess;
-        gate.open();
-        DDP_CHECK(cudaDeviceSynchronize());
-        answer("copies", text("behind %d copies that wait", waiting),
-               passes ? "ok" : "HELD BACK by one that it does not wait for");
-    }
 }
 
 // Lets each of many streams wait for a kernel of one more. Each has an event behind its kernel, as

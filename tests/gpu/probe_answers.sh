@@ -20,9 +20,9 @@ says "4 ranks, nothing was enqueued before" "ok"
 says "2 kernels of . blocks, highest priority" "met after"
 says "first product of 1024 x 64 x 784" "ok"
 says "cudaFree" "WAITS FOR THE KERNEL"
-says "kernels and events: A stands still after 1022" "ok"
+says "kernels and an event: A stands still after 1022" "ok"
 says "copies of 4 bytes" "ok"
-says "behind 31 copies that wait" "ok"
+says "to the host, behind 31 copies that wait" "ok"
 says "40 that wait, and one that they wait for" "ok"
 
 export CUDA_ON_CPU=strict,multiprocessors=20
