@@ -65,8 +65,8 @@ struct alignas(64) Flag {
 };
 
 // The largest number of blocks of a kernel that works with kernels of other ranks. Block b of one
-// rank works with block b of another. It takes many blocks to keep a GPU's memory busy, but what
-// the rank computes meanwhile needs at least three quarters of the multiprocessors.
+// rank works with block b of another. More blocks move more bytes (on an H100, 32 reach half the
+// rate of a copy, 128 nearly all of it), but backward needs the multiprocessors meanwhile.
 inline constexpr int most_blocks = kernels_run_on_cpu ? 16 : 32;
 
 // The beginning of each rank's arena. A rank that waits polls its own block, and its peers write
@@ -93,6 +93,13 @@ enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow
 // The state of a peer's last operation, as far as this rank can see it.
 enum class PeerProgress : unsigned int { under_way, over, unknown };
 
+// How far a rank's host has come with enqueuing, for a time-out's message.
+enum class HostCall : unsigned int { none, launch, record, wait };
+struct HostProgress {
+    std::uint64_t enqueued = 0;      // operations
+    HostCall call = HostCall::none;  // the CUDA call that it is in
+};
+
 // The first error of a rank's kernels, in pinned memory of its process: the only place where host
 // and kernels both write while kernels run.
 struct DeviceErrorReport {
@@ -101,9 +108,9 @@ struct DeviceErrorReport {
     int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
     PeerProgress their_progress = PeerProgress::over;
-    unsigned int is_launching = 0;   // written by the host; 1: it is inside a launch
-    unsigned int was_launching = 0;  // the same at the time of the problem
     unsigned int have_met = 0;       // written by the rehearsal's kernel; 1: it has met all others
+    HostProgress own_host;           // written by the host
+    HostProgress hosts[most_peers];  // of all ranks of the process, at the time of the problem
 };
 
 // The simulated link. A bandwidth of 0 means that no link is simulated.
@@ -122,6 +129,7 @@ struct PeersView {
     DeviceLink link;
     DeviceErrorReport* error_report = nullptr;
     ControlBlock* control[most_peers] = {};  // by rank
+    HostProgress* host[most_peers] = {};     // by rank; null in another process
 
     __device__ ControlBlock& own() const { return *control[rank]; }
     // Returns the input of rank `r`'s operation in its arena, and the output.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -69,6 +70,30 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
     return text;
 }
 
+// Returns what the hosts of this process have enqueued, if operations wait for a place on the
+// device: "; rank 0 has enqueued 9 operations; rank 1 has enqueued 8 and is inside a launch". Else
+// nothing. `peer`: the late rank's place among `ranks`, or -1.
+std::string explain_hosts(const Job& job, const std::vector<int>& ranks, int peer,
+                          const DeviceErrorReport& report) {
+    const std::span hosts(report.hosts, ranks.size());
+    const bool has_not_begun = peer >= 0 && report.their_progress == PeerProgress::over &&
+                               report.hosts[peer].enqueued > report.theirs.sequence;
+    const bool is_in_launch = std::ranges::count(hosts, HostCall::launch, &HostProgress::call) > 0;
+    if (!has_not_begun && !is_in_launch)
+        return "";
+    constexpr const char* inside[] = {"", " and is inside a launch", " and records an event",
+                                      " and waits for an event"};
+    std::string text;
+    for (std::size_t i = 0; i < ranks.size(); i++)
+        if (job.members[static_cast<std::size_t>(ranks[i])].process == getpid())
+            text += "; " + job.name(ranks[i]) + " has enqueued " +
+                    format_count(static_cast<std::int64_t>(hosts[i].enqueued), "operation") +
+                    inside[static_cast<int>(hosts[i].call)];
+    return text + (is_in_launch ? "; a launch that waits for room in its queue may keep those of "
+                                  "other ranks from beginning"
+                                : "");
+}
+
 std::string explain_mismatch(const Job& job, const DeviceErrorReport& error_report) {
     return "in " + text_of(error_report.mine) + ", but " + job.name(error_report.peer) + " is in " +
            text_of(error_report.theirs) + ": " +
@@ -89,6 +114,7 @@ struct ArenaAddress {
     cudaIpcMemHandle_t handle;
     std::byte* data;
     int device;
+    HostProgress* host;  // within the same process
 };
 
 // Returns `ranks`, or all of the job if there are none. Throws OptionError if they cannot share
@@ -161,6 +187,10 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
     fresh.rank = rank.rank();
     arena_->take(sizeof fresh);  // the very beginning
     copy_to_device(arena_->data(), &fresh, sizeof fresh);
+    // A process's first copy to memory that is not pinned may wait for every kernel that runs, and
+    // keeps all launches out meanwhile (seen on an H200): so it is made before any kernel waits.
+    int first = 0;
+    copy_to_host(&first, arena_->data(), sizeof first);
     extension_memory_ = allocate<std::byte>(extension_bytes);
     view_.rank = index_of(rank.rank());
     view_.world_size = static_cast<int>(ranks_.size());
@@ -185,6 +215,7 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
 void Peers::exchange_arenas() {
     ArenaAddress own{};
     own.data = arena_->data();
+    own.host = &(*error_report_)[0].own_host;
     DDP_CHECK(cudaGetDevice(&own.device));
     if (rank_.job().has_processes)
         DDP_CHECK(cudaIpcGetMemHandle(&own.handle, own.data));
@@ -194,6 +225,7 @@ void Peers::exchange_arenas() {
         ArenaAddress address = all[r];
         if (rank_.job().members[r].process == getpid()) {
             allow_access_to(address.device);
+            view_.host[i] = address.host;
         } else {
             opened_.push_back(open_memory(address.handle, rank_.job().name(static_cast<int>(r))));
             address.data = static_cast<std::byte*>(opened_.back());
@@ -227,10 +259,7 @@ std::string Peers::error() {
             return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
                                    view_.link.bytes_per_ns > 0, index_of(error_report.peer) >= 0,
                                    error_report) +
-                   (error_report.was_launching == 1
-                        ? "; this host is inside a launch, which may keep those of other ranks "
-                          "from beginning: does a rank enqueue more than a launch queue holds?"
-                        : "");
+                   explain_hosts(rank_.job(), ranks_, index_of(error_report.peer), error_report);
         case Problem::mismatch:
             return explain_mismatch(rank_.job(), error_report);
         case Problem::slow_link:
@@ -264,7 +293,7 @@ OperationRecord Peers::next_record(const Call& call) {
     OperationRecord record;
     record.offset = input_offset(*arena_, call);
     record.sequence = ++operations_;
-    note_launching(true);
+    note(HostCall::launch);
     record.count = call.count;
     record.peer = call.peer;
     record.kind = call.kind;
@@ -274,29 +303,33 @@ OperationRecord Peers::next_record(const Call& call) {
     return record;
 }
 
-// A GPU's launch queue holds about a thousand kernels (on an H100 only 112 kernels and events, if
-// they take turns). A launch that finds it full waits, and with it may wait every launch of the
-// process: also that of the rank for which the kernel at the head of the queue waits. So no rank
-// runs so far ahead: after each group of launches the host waits until only a few are left, which
-// keep the device busy while the host wakes up. (Groups are large, because on a CPU a host that
-// wakes up takes a core from the kernels.)
+// A GPU's launch queue holds 1021 kernels, or 56 kernels and 56 events for which a host may sleep.
+// If a cooperative launch finds it full, every launch of the process waits, also that of the rank
+// for which the kernel at the head of the queue waits (measured on an H200). So no rank runs so far
+// ahead: after each group of launches the host waits for the end of the group before. The device
+// has a whole group to do while the host wakes up.
 void Peers::enqueued(Stream& stream) {
+    constexpr std::uint64_t group = most_ahead / 2;
     Enqueued& here = enqueued_[stream];
+    note(HostCall::record);
     here.last.record(stream);
-    note_launching(false);
     if (here.launches == 0)
         require_queues(rank_, streams_in_use());
-    constexpr std::uint64_t left = most_ahead / 8, group = most_ahead - left;
-    const std::uint64_t launch = ++here.launches % group;
-    if (launch == group - left)
-        here.mark.record(stream);
-    if (launch == 0)
-        here.mark.synchronize();
+    if (++here.launches % group == 0) {
+        const std::uint64_t groups = here.launches / group;
+        here.ends[groups % 2].record(stream);
+        note(HostCall::wait);
+        if (groups > 1)
+            here.ends[(groups - 1) % 2].synchronize();
+    }
+    note(HostCall::none);
 }
 
-void Peers::note_launching(bool begins) {
-    std::atomic_ref<unsigned int>((*error_report_)[0].is_launching)
-        .store(begins, std::memory_order_relaxed);
+void Peers::note(HostCall call) {
+    HostProgress& host = (*error_report_)[0].own_host;
+    if (call == HostCall::record)
+        std::atomic_ref(host.enqueued).store(operations_, std::memory_order_relaxed);
+    std::atomic_ref(host.call).store(call, std::memory_order_relaxed);
 }
 
 std::size_t Peers::streams_in_use() const {

@@ -101,10 +101,9 @@ class Peers : public Abortable {
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
     // Waits now and then, so that the host is at most most_ahead such launches ahead of the stream.
-    // (On a CPU the two may share a core. A kernel then stands still while the host enqueues a
-    // group, which should be less than one in a hundred, with whatever else delays one.)
+    // (On a CPU the two may share a core, and each wake-up of the host stops a kernel for a while.)
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 32;
+    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 16;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
@@ -135,8 +134,8 @@ class Peers : public Abortable {
     int require_peer(int number, const std::string& operation) const;
     // Returns on how many streams kernels run or wait.
     std::size_t streams_in_use() const;
-    // Notes for a time-out's message whether this host is launching an operation.
-    void note_launching(bool begins);
+    // Notes for a time-out's message which CUDA call this host is in.
+    void note(HostCall call);
 
     Rank& rank_;
     const std::vector<int> ranks_;  // that share memory, by number
@@ -148,8 +147,8 @@ class Peers : public Abortable {
     std::vector<void*> opened_;  // other processes' arenas
     // The work that was enqueued on a stream.
     struct Enqueued {
-        Event last;  // the end of it
-        Event mark;  // of the last group, all launches but those that may be left
+        Event last{EventFor::order};  // the end of it
+        Event ends[2];                // of groups, in turns
         std::uint64_t launches = 0;
     };
     std::map<cudaStream_t, Enqueued> enqueued_;

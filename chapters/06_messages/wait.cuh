@@ -111,7 +111,10 @@ __device__ inline void report_problem(const PeersView& view, Problem problem,
     publish_record(error_report.mine, mine);
     copy_record(error_report.theirs, theirs);
     error_report.their_progress = their_progress;
-    error_report.was_launching = load_relaxed(error_report.is_launching);
+    for (int r = 0; r < view.world_size; r++)
+        if (view.host[r] != nullptr)
+            error_report.hosts[r] = {load_relaxed(view.host[r]->enqueued),
+                                     load_relaxed(view.host[r]->call)};
     store_release(error_report.problem, problem);
     store_release(error_report.stop, 1u);
 }
@@ -195,8 +198,12 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
             store_release(view.own().gave_up, std::uint64_t{1});
             return false;
         }
+        // A GPU sleeps up to twice as long as it is told (PTX ISA), and a CPU wakes up late.
+        constexpr std::uint64_t part = kernels_run_on_cpu ? 1 : 2, spin_ns = part == 2 ? 2000 : 0;
         const std::uint64_t left = time_ns - now;
-        __nanosleep(left < 1'000'000 ? static_cast<unsigned int>(left) : 1'000'000u);
+        if (left > spin_ns)
+            __nanosleep(
+                static_cast<unsigned int>(left < 1'000'000 ? left / part : 1'000'000 / part));
     }
     return true;
 }

@@ -72,11 +72,21 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
+// What an event is for. A queue of an H100 or H200 holds 56 events for which a host may sleep, but
+// any number of those that only put streams in order (gpu_probe full_queue).
+enum class EventFor : unsigned int {
+    hosts = cudaEventBlockingSync,
+    order = cudaEventDisableTiming
+};
+
 // A mark in a stream, with the time at which the stream reached it. A host thread that waits for it
 // sleeps, and leaves its core to other ranks.
 class Event {
   public:
-    Event() { DDP_CHECK(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync)); }
+    Event() : Event(EventFor::hosts) {}
+    explicit Event(EventFor use) {
+        DDP_CHECK(cudaEventCreateWithFlags(&event_, static_cast<unsigned int>(use)));
+    }
     Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
     Event& operator=(Event&& other) noexcept {
         std::swap(event_, other.event_);

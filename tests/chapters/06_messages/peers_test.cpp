@@ -112,8 +112,30 @@ TEST_CASE("a time-out says that the host is inside a launch") {
         REQUIRE(has(cause,
                     "rank 0: waited 1.0 s in operation 1, receive of 1 int from rank 1; "
                     "rank 1 has begun no operation"));
-        REQUIRE(has(cause, "; this host is inside a launch") == fills);
+        REQUIRE(has(cause, " and is inside a launch; rank 1 has enqueued 0 operations; a launch") ==
+                fills);
     }
+}
+
+TEST_CASE("a time-out tells what was enqueued and has not begun") {
+    World world(thread_options(2));
+    const std::string cause = failure_of(world, [&](Rank& rank) {
+        Peers peers(rank, 1 << 16, 0.3);
+        Stream stream;
+        Gate gate(rank);
+        ArenaBuffer<int> data = peers.allocate<int>(1);
+        if (rank.rank() == 1)
+            gate.close(stream);
+        for (int i = 0; i < 3; i++)
+            if (rank.rank() == 0)
+                peers.receive(data.data(), 1, 1, stream);
+            else
+                peers.send(data.data(), 1, 0, stream);
+        peers.synchronize(stream);
+    });
+    CAPTURE(cause);
+    REQUIRE(has(cause, "rank 1 has begun no operation"));
+    REQUIRE(has(cause, "; rank 0 has enqueued 3 operations; rank 1 has enqueued 3 operations"));
 }
 
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
