@@ -22,6 +22,7 @@
 
 #include "05_ranks/rank.hpp"
 #include "06_messages/control.hpp"
+#include "common/gpu/buffer.hpp"
 
 namespace ddp {
 
@@ -110,6 +111,7 @@ class HostStaging final : private Abortable {
     Rank& rank_;
     std::shared_ptr<PinnedBuffer<StagingFlags>> flags_;
     std::shared_ptr<PinnedBuffer<std::byte>> staging_;
+    std::shared_ptr<Buffer<std::uint64_t>> done_;
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t slices_ = 0;            // of all that was enqueued
     Event last_;                          // where what was enqueued last ends
