@@ -28,9 +28,10 @@ class StreamCandidate : public Candidate {
     using Synchronize = std::function<void(Stream& stream)>;
 
     // `data` has room for `most` floats.
-    StreamCandidate(std::string name, std::size_t most, std::shared_ptr<ArenaBuffer<float>> data,
-                    Run run, Synchronize synchronize)
+    StreamCandidate(std::string name, std::size_t most, std::shared_ptr<Stream> stream,
+                    std::shared_ptr<ArenaBuffer<float>> data, Run run, Synchronize synchronize)
         : Candidate(std::move(name), most),
+          own_stream_(std::move(stream)),
           data_(std::move(data)),
           run_(std::move(run)),
           synchronize_(std::move(synchronize)) {}
@@ -66,7 +67,8 @@ class StreamCandidate : public Candidate {
     }
 
   private:
-    Stream stream_;
+    std::shared_ptr<Stream> own_stream_;
+    Stream& stream_ = *own_stream_;
     std::shared_ptr<ArenaBuffer<float>> data_;
     Run run_;
     Synchronize synchronize_;
@@ -80,7 +82,8 @@ class Limit final : public StreamCandidate {
     bool gives_sums() const override { return false; }
 };
 
-std::shared_ptr<Candidate> make_limit(const std::shared_ptr<Peers>& peers, std::size_t most) {
+std::shared_ptr<Candidate> make_limit(const std::shared_ptr<Peers>& peers, std::size_t most,
+                                      const std::shared_ptr<Stream>& stream) {
     const auto ranks = static_cast<std::size_t>(peers->rank().world_size());
     const auto share = [ranks](std::size_t count) { return count * (ranks - 1) / ranks; };
     const auto sum = std::make_shared<ArenaBuffer<float>>(peers->allocate<float>(most));
@@ -90,13 +93,15 @@ std::shared_ptr<Candidate> make_limit(const std::shared_ptr<Peers>& peers, std::
         launch(stream, grid_for(n), add_to_array, data, other->data(), n);
         launch(stream, grid_for(n), copy_array, other->data(), data, n);
     };
-    return std::make_shared<Limit>(limit_name, most, sum, run,
+    return std::make_shared<Limit>(limit_name, most, stream, sum, run,
                                    [peers](Stream& stream) { peers->synchronize(stream); });
 }
 
 // NCCL, where every rank has a GPU of its own and the program has NCCL.
-std::shared_ptr<Candidate> make_nccl_candidate(Rank& rank, std::size_t most) try {
-    return make_communicator_candidate(make_nccl_communicator(rank, most * sizeof(float)), most);
+std::shared_ptr<Candidate> make_nccl_candidate(Rank& rank, std::size_t most,
+                                               const std::shared_ptr<Stream>& stream) try {
+    return make_communicator_candidate(make_nccl_communicator(rank, most * sizeof(float)), most,
+                                       stream);
 } catch (const OptionError&) {
     return nullptr;
 }
@@ -215,10 +220,11 @@ std::string limit_text() {
 }
 
 std::shared_ptr<Candidate> make_communicator_candidate(std::shared_ptr<Communicator> communicator,
-                                                       std::size_t most) {
+                                                       std::size_t most,
+                                                       std::shared_ptr<Stream> stream) {
     const auto data = std::make_shared<ArenaBuffer<float>>(communicator->allocate<float>(most));
     return std::make_shared<StreamCandidate>(
-        communicator->kind(), most, data,
+        communicator->kind(), most, std::move(stream), data,
         [communicator](float* values, std::size_t count, Stream& stream) {
             communicator->all_reduce(values, values, count, ReduceOp::sum, stream);
         },
@@ -228,25 +234,26 @@ std::shared_ptr<Candidate> make_communicator_candidate(std::shared_ptr<Communica
 std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t most) {
     // Two arrays for the limit, one for all ways, and a chunk for the ring that the host drives.
     const auto peers = std::make_shared<Peers>(rank, 4 * most * sizeof(float) + (1 << 20));
-    std::vector<std::shared_ptr<Candidate>> all{make_limit(peers, most)};
+    const auto stream = std::make_shared<Stream>();  // one for all: a GPU has 32 queues
+    std::vector<std::shared_ptr<Candidate>> all{make_limit(peers, most, stream)};
     if (auto mpi = make_mpi_candidate(rank, most))
         all.push_back(std::move(mpi));
-    if (auto nccl = make_nccl_candidate(rank, most))
+    if (auto nccl = make_nccl_candidate(rank, most, stream))
         all.push_back(std::move(nccl));
-    all.push_back(
-        make_communicator_candidate(make_native_communicator(rank, most * sizeof(float)), most));
+    all.push_back(make_communicator_candidate(make_native_communicator(rank, most * sizeof(float)),
+                                              most, stream));
     rank.barrier();
     const auto data = std::make_shared<ArenaBuffer<float>>(peers->allocate<float>(most));
     for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(*peers, most))
         all.push_back(std::make_shared<StreamCandidate>(
-            algorithm.name, algorithm.most, data,
+            algorithm.name, algorithm.most, stream, data,
             [peers, algorithm](float* values, std::size_t count, Stream& stream) {
                 algorithm.run(values, values, count, ReduceOp::sum, stream, "");
             },
             [peers](Stream& stream) { peers->synchronize(stream); }));
     for (const FurtherAllReduce& algorithm : further_all_reduces())
         all.push_back(std::make_shared<StreamCandidate>(
-            algorithm.name, most, data,
+            algorithm.name, most, stream, data,
             [peers, algorithm](float* values, std::size_t count, Stream& stream) {
                 algorithm.run(*peers, values, count, stream);
             },

@@ -56,9 +56,10 @@ std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t 
 // the ranks.
 std::shared_ptr<Candidate> make_mpi_candidate(Rank& rank, std::size_t most);
 
-// Makes a candidate of the all-reduce of a communicator.
-std::shared_ptr<Candidate> make_communicator_candidate(std::shared_ptr<Communicator> communicator,
-                                                       std::size_t most);
+// Makes a candidate of the all-reduce of a communicator, which is called on `stream`.
+std::shared_ptr<Candidate> make_communicator_candidate(
+    std::shared_ptr<Communicator> communicator, std::size_t most,
+    std::shared_ptr<Stream> stream = std::make_shared<Stream>());
 
 // Returns whether this program could be started by mpirun, and would know it.
 bool is_built_with_mpi();
