@@ -7,8 +7,8 @@
 
 PYTHON is an interpreter that has PyTorch; this script itself needs none. pytorch_questions.py gives
 the answers, pytorch/ has those that are kept, one file a version. --ask without PYTHON takes the
-interpreters of DDP_PYTORCH (separated by colons), or python3 and /usr/bin/python3; if none of them
-has PyTorch, it says so and exits with 77, which ctest counts as skipped.
+interpreters of DDP_PYTORCH (separated by colons), or build/pytorch, python3 and /usr/bin/python3;
+if none of them has PyTorch, it says so and exits with 77, which ctest counts as skipped.
 """
 import argparse
 import difflib
@@ -23,6 +23,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 KEPT = HERE / "pytorch"
+BOOKS_OWN = str(ROOT / "build" / "pytorch" / "bin" / "python")
 PAGE = ROOT / "chapters" / "pytorch_versions.md"
 MAP = ROOT / "chapters" / "pytorch_map.md"
 ENVIRONMENT = ROOT / "chapters" / "environment.md"
@@ -441,7 +442,7 @@ def main():
         check_page()
     else:
         named = [path for path in os.environ.get("DDP_PYTORCH", "").split(":") if path]
-        compare(options.ask or named or ["python3", "/usr/bin/python3"])
+        compare(options.ask or named or [BOOKS_OWN, "python3", "/usr/bin/python3"])
 
 
 if __name__ == "__main__":
