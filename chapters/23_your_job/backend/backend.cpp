@@ -54,7 +54,17 @@ class BookWork final : public c10d::Work {
     }
 
     std::vector<at::Tensor> result() override { return outputs_; }
-    c10::intrusive_ptr<at::ivalue::Future> getFuture() override { return future_; }
+    // Python may add a callback that makes calls of its own and waits for them, as PowerSGD's hook
+    // does. Python's future is over when it is handed out, so that such a callback runs on its
+    // thread and in the program's order, which all ranks share; the rank's thread would wait for
+    // itself. DistributedDataParallel asks from C++, and goes on with backward.
+    c10::intrusive_ptr<at::ivalue::Future> getFuture() override {
+        if (PyGILState_Check()) {
+            const py::gil_scoped_release released;
+            future_->wait();
+        }
+        return future_;
+    }
 
   private:
     Tensors outputs_, held_;
@@ -175,6 +185,14 @@ class BookBackend final : public c10d::Backend {
                      [&](auto done) { book_.all_reduce(data.data_ptr(), count, type, op, done); });
     }
 
+    // All ranks reduce, and only the root keeps what comes of it.
+    Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+        Tensors data{rank_ == options.rootRank ? only(tensors) : only(tensors).clone()};
+        c10d::AllreduceOptions of_all;
+        of_all.reduceOp = options.reduceOp;
+        return allreduce(data, of_all);
+    }
+
     Work broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
         const at::Tensor data = dense(only(tensors));
         return start(OpType::BROADCAST, "ddp_by_hand:broadcast", tensors, tensors, {data},
@@ -205,6 +223,14 @@ class BookBackend final : public c10d::Backend {
                     to[r].copy_(parts[r]);
         };
         return gather(OpType::ALLGATHER, input, outputs[0], parts, held, copy_back);
+    }
+
+    Work gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                const c10d::GatherOptions& options) override {
+        std::vector<Tensors> all = outputs;
+        if (rank_ != options.rootRank)  // there they are nobody's
+            all = {parts_of(at::empty({size_, only(inputs).numel()}, inputs[0].options()))};
+        return allgather(all, inputs, {});
     }
 
     Work _allgather_base(at::Tensor& output, at::Tensor& input,
