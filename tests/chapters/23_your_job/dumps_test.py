@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import pickle
-import random
 import subprocess
 import sys
 import tempfile
@@ -184,30 +183,6 @@ def look_at_odd_dumps(folder):
             complain(f"`{command}` says: {errors}")
 
 
-def look_at_mutations():
-    """Three hundred dumps with bytes changed, cut off or added: read, or refused by Refused."""
-    import read_dumps
-    chance = random.Random(23)
-    for number in range(300):
-        value = dump(HANGS["another size"][0][0])
-        is_json = number % 3 == 0
-        content = bytearray(json.dumps(value).encode() if is_json else pickle.dumps(value, 2))
-        for _ in range(chance.randint(1, 8)):
-            what, at = chance.randint(0, 2), chance.randrange(len(content))
-            if what == 0:
-                content[at] = chance.randrange(256)
-            elif what == 1:
-                del content[at:at + chance.randint(1, 40)]
-            else:
-                content[at:at] = bytes(chance.randrange(256) for _ in range(chance.randint(1, 4)))
-        try:
-            read_dumps.report({0: read_dumps.Dump(bytes(content))})
-        except read_dumps.Refused:
-            pass
-        except Exception as error:
-            complain(f"mutation {number} ends with {type(error).__name__}: {error}")
-
-
 # ---- Hangs of PyTorch on Gloo --------------------------------------------------------------------
 def hang(kind, rank):
     """Hangs as this rank, and returns its dump as hexadecimal text, or '' of one that is gone."""
@@ -286,7 +261,6 @@ def main():
             look_at_nccl_form(folder)
             look_at_hostile_dumps(folder)
             look_at_odd_dumps(folder)
-            look_at_mutations()
     print("all as expected" if not failures else f"{len(failures)} failures")
     sys.exit(bool(failures))
 
