@@ -5,55 +5,61 @@
     import ddp_guard; ddp_guard.watch(every=100)        or these two lines in front of the script
 
 Every rank looks at itself while it trains, mostly in the last steps before a check. A check comes
-once in `every` steps of the optimizer, and before the first one: all ranks reduce one short vector,
-by a group of their own, with Gloo, on the CPU.
+once in `every` steps of the optimizer, and before the first one: each rank leaves its notes in the
+store where the ranks have met, and goes on. Rank 0 compares them when the last rank's are there.
 
-    rank 0:  hash of parameters, buffers, learning rates, samples of the loss, ...  \\   maximum of
-    rank 1:  hash of parameters, buffers, learning rates, samples of the loss, ...  /   x and of -x
+    rank 0:  hashes of parameters and buffers, learning rates, samples, ...  ─┬─▶  store  ─▶  rank 0
+    rank 1:  hashes of parameters and buffers, learning rates, samples, ...  ─┘
 
-A hash differs if its maximum is not minus the maximum of its negative. All ranks see that alike,
-and only then exchange more. What is found goes to stderr once, with the step, the rank, the
-parameter and the book's section, and stays in `watch(...).findings`.
+So no rank ever waits for another that makes fewer steps. What is found goes to stderr once, and
+stays in rank 0's `watch(...).findings`. The last lines say what was watched, and what was not.
 
-For DistributedDataParallel only: where FSDP shards a model, the guard says that it is not for it.
-It sees what goes through DataLoader, torch.nn.functional, backward and optimizers, and not what a
-compiled graph holds. It ran with PyTorch 2.15; no earlier version has been tried.
+For DistributedDataParallel only, not for FSDP. It sees what goes through DataLoader, backward,
+torch.nn.functional and optimizers, and not what a compiled graph holds. It ran with PyTorch 2.15.
 """
 import argparse
 import atexit
 import collections
+import contextlib
 import dataclasses
 import datetime
+import operator
+import os
+import pickle
+import random
 import runpy
 import sys
-import os
 import weakref
+import zlib
 
 import torch
 import torch.distributed as dist
+import torch.distributed.fsdp as fsdp
 import torch.nn.functional as F
+import torch.utils.data as data
 import torch.utils.data.dataloader as loading
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import (
     Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook)
 
-WINDOW = 16            # steps before a check in which samples of the loss are counted
-MOST_SAMPLES = 1 << 26  # of a data set whose indices are compared between ranks
-PATIENCE_OF_A_CHECK = datetime.timedelta(minutes=10)  # then it watches no more; the job goes on
-PATIENCE = datetime.timedelta(seconds=20)             # of the last check, when the job ends
+WINDOW = 16             # steps before a check in which samples of the loss are counted
+MOST_SAMPLES = 1 << 24  # of a data set whose indices are compared between ranks
+PATIENCE = datetime.timedelta(seconds=20)  # of rank 0 with the others' last notes, at the end
 
 # What is found, and the section of the book that explains it.
 SECTIONS = {
     "parameters differ": "11_data_parallel, Why they drift, and what stops it",
     "changed after wrapping": "11_data_parallel, Why they drift, and what stops it",
     "learning rates differ": "11_data_parallel, The learning rate",
+    "loss scales differ": "16_recipe, Loss scaling",
     "past the wrapper": "15_overlap, What the class refuses",
     "never in sync": "15_overlap, no_sync",
     "buffers differ": "18_sync_batch_norm, Each rank has a mean of its own",
     "the same epochs": "12_sampler, Five mistakes without a message",
     "samples seen twice": "12_sampler, Five mistakes without a message",
     "samples never seen": "12_sampler, Five mistakes without a message",
+    "tested on training samples": "12_sampler, Five mistakes without a message",
     "padded evaluation": "12_sampler, Remainders",
     "mean of means": "20_transformer, The mean of means",
     "divided twice": "04_gradient_accumulation, Sum against mean",
@@ -121,53 +127,116 @@ def hashes_of(tensors):
     return found
 
 
-def combined(numbers):
-    total = 17
-    for number in numbers:
-        total = (total * 1000003 + number) & MASK
-    return total
-
-
 # ---- What is known of a model, and of a loader ---------------------------------------------------
 class Watched:
-    """A wrapped model, and what has happened to it since the optimizer's last step."""
+    """A wrapped model, and what has happened to it since the last check."""
 
-    def __init__(self, ddp, is_whole):
+    def __init__(self, ddp, number, is_whole):
         self.ddp = weakref.ref(ddp)
+        self.number = number      # in the order of wrapping, which all ranks share
         self.is_whole = is_whole  # do all ranks of the job have a replica?
         self.names = {id(parameter): name for name, parameter in ddp.module.named_parameters()}
-        self.begin_step()
+        self.forwards = self.in_sync = 0  # for training, through the wrapper; outside of no_sync
 
-    def begin_step(self):
-        self.forwards = self.in_sync = 0  # through the wrapper; of these, outside of no_sync
-
-    def buffers(self):
-        """Returns those that ranks share, by name: not the statistics of a BatchNorm."""
+    def tensors(self):
+        """Returns those that ranks share, by what they are and their names: parameters, and buffers
+        that are not the statistics of a BatchNorm."""
         own = {id(buffer) for layer in self.ddp().modules()
                if isinstance(layer, _BatchNorm) and not isinstance(layer, torch.nn.SyncBatchNorm)
                for buffer in layer.buffers(recurse=False)}
-        return [pair for pair in self.ddp().module.named_buffers() if id(pair[1]) not in own]
+        module = self.ddp().module
+        return ([(("parameter", name), each) for name, each in module.named_parameters()]
+                + [(("buffer", name), each) for name, each in module.named_buffers()
+                   if id(each) not in own])
 
 
-class Pass:
-    """One pass over a loader: which samples, in which order."""
+    def notes(self):
+        """Returns the class of the model and its forwards, as far as they are known."""
+        ddp = self.ddp()
+        is_blind = getattr(ddp, "_ddp_guard_is_blind", False)
+        return type(ddp.module).__name__, *([None] * 2 if is_blind else
+                                            [self.forwards, self.in_sync])
 
-    def __init__(self, number):
-        self.number = number
-        self.taken = []    # indices; workers take them ahead
-        self.batches = 0   # that were handed out
-        self.is_complete = False
-        self.trains = None  # not known before the first batch is handed out
+
+# Samplers that take no sample twice in an epoch, each by the method that says so: a class of one's
+# own that has another one may draw as it likes.
+ONCE = {kind.__iter__ for kind in (data.SequentialSampler, data.RandomSampler,
+                                   data.SubsetRandomSampler, data.DistributedSampler)}
 
 
 class Loader:
-    """What is known of a DataLoader that has indices."""
+    """What is known of a DataLoader: whose samples it takes, and in which kind of order."""
 
-    def __init__(self):
-        self.now = None
-        self.order_before = None    # hash of the last complete pass's indices
-        self.begun_anew = 0         # passes in turn that were given up after the same few batches
-        self.given_up = None
+    def __init__(self, loader):
+        batches, self.sampler = loader.batch_sampler, loader.sampler
+        while isinstance(batches, data.BatchSampler) and hasattr(batches, "sampler"):
+            batches, self.sampler = batches.sampler, batches.sampler
+        self.base, self.subsets = loader.dataset, []
+        while isinstance(self.base, data.Subset):
+            self.subsets.append(self.base.indices)
+            self.base = self.base.dataset
+        self.size, self.length = length_of(self.base), length_of(loader)  # in samples, in batches
+        dealt = length_of(getattr(self.sampler, "dataset", self.sampler))  # over all ranks
+        self.once = (type(loader.batch_sampler) in (data.BatchSampler, type(None))
+                     and type(self.sampler).__iter__ in ONCE
+                     and not getattr(self.sampler, "replacement", False)
+                     and 0 < dealt <= length_of(loader.dataset))
+        self.whole = self.once and dealt == self.size  # shall an epoch take all samples?
+        self.batch_size = getattr(loader.batch_sampler, "batch_size", 1)
+        self.is_used = False      # has it handed out a batch?
+        self.now = None           # the pass that has begun last
+        self.epochs = 0           # passes with a backward
+        self.order_before = None  # hash of the last whole epoch's indices
+        self.begun_anew = 0       # epochs in turn that were given up after the same few batches
+        self.given_up = self.print = None
+
+    def alike(self):
+        """Returns what must be equal on all ranks to compare samples."""
+        if self.print is None:
+            self.print = print_of(self.base)
+        return self.print, self.size, self.once, self.whole, self.batch_size
+
+
+class Pass:
+    """One pass over a loader: which samples, and what was done with them."""
+
+    def __init__(self, loader):
+        self.loader = loader
+        self.first, self.count, self.order = (), 0, 0  # of the indices; workers take them ahead
+        # A bit for each sample, or None if the indices cannot be told.
+        is_known = 0 < loader.size <= MOST_SAMPLES
+        self.taken = bytearray(loader.size // 8 + 1) if is_known else None
+        self.batches = 0         # that were handed out
+        self.before = self.after = 0  # backwards of the job before the first and the last of them
+        self.epoch = None        # its number, if a backward came after one of its batches
+        self.is_complete = self.is_told = False
+
+    def take(self, indices):
+        if self.taken is None:
+            return
+        try:
+            indices = [operator.index(k) for k in
+                       (indices if isinstance(indices, (list, tuple)) else [indices])]
+            self.order = hash((self.order, *indices))
+            self.first = (self.first + tuple(indices))[:8]
+            self.count += len(indices)
+            for k in indices:
+                for subset in self.loader.subsets:
+                    k = int(subset[k])
+                self.taken[k >> 3] |= 1 << (k & 7)
+        except (TypeError, IndexError):  # samples of a stream, or a data set's own kind of index
+            self.taken = None
+
+    def notes(self):
+        """Returns what the ranks compare, until it was told complete; None if there is nothing."""
+        if self.taken is None or self.is_told:
+            return None
+        self.is_told = self.is_complete
+        try:
+            alike = (*self.loader.alike(), self.epoch)
+        except Exception:  # a data set of its own kind: nothing is said of it
+            return None
+        return {"alike": alike, "is_complete": self.is_complete, "taken": bytes(self.taken)}
 
 
 class Guard:
@@ -175,28 +244,35 @@ class Guard:
 
     def __init__(self, every):
         self.every = every
-        self.findings = []
+        self.findings = []     # rank 0's: what was told
+        self.told = set()
         self.own = []          # found by this rank alone, and not yet told
         self.said = set()
         self.models = []
         self.optimizers = weakref.WeakSet()
         self.pace = None       # the optimizer whose steps are counted
         self.step = 0
-        self.group = self.world = None
+        self.scaler = None
+        self.store, self.rank, self.world_size = None, 0, 1
+        self.number = 0        # of the last check
+        self.pending = collections.deque(maxlen=4)  # rank 0's: checks that not all have made yet
+        self.checks = 0        # rank 0's: those that all ranks have made
         self.loaders = weakref.WeakKeyDictionary()
-        self.trained_on = None  # the loader whose samples are compared between ranks
-        self.compared = False
+        self.loaders_used = self.loaders_unknown = 0
+        self.opening = None    # the pass whose iterator is being made
+        self.latest = None     # the pass that has handed out a batch last
+        self.trained = self.evaluated = None  # passes whose samples are compared
+        self.samples = {}      # rank 0's: all ranks' notes of these
         self.means = collections.deque([0] * WINDOW, maxlen=WINDOW)
-        self.uneven = self.checks = 0
+        self.all_backwards = self.checked_backwards = 0
         self.is_finished = False
         self.begin_step()
 
     def begin_step(self):
         self.backwards = self.dropout = 0
         self.reduces_by_hand, self.after_backward = False, None
+        self.gradients = ()
         self.divisors, self.mean_of = [], []
-        for model in self.models:
-            model.begin_step()
 
     def looks(self):
         """Returns whether this step is the one before a check."""
@@ -218,16 +294,14 @@ class Guard:
     # ---- A step ----
 
     def add_model(self, ddp):
-        if self.world is not dist.group.WORLD:  # a new job in the same process
-            self.group, self.world = None, dist.group.WORLD
+        if self.store is None:
+            self.store = dist.distributed_c10d._get_default_store()
+            self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
         ranks = dist.get_process_group_ranks(ddp.process_group)
-        is_whole = set(ranks) == set(range(dist.get_world_size()))
-        if is_whole and self.group is None and dist.get_world_size() > 1:
-            self.group = dist.new_group(backend="gloo", timeout=PATIENCE_OF_A_CHECK)
-        self.models.append(Watched(ddp, is_whole))
+        self.models.append(Watched(ddp, len(self.models), len(ranks) == self.world_size))
 
     def goes_forward(self, ddp):
-        """Counts a step's forwards. (A hook of the model's own would be copied, saved with it.)"""
+        """Counts forwards. (A hook of the model's own would be copied, saved with it.)"""
         for model in self.models:
             if model.ddp() is ddp:
                 model.forwards += 1
@@ -235,7 +309,10 @@ class Guard:
 
     def goes_backward(self, root):
         self.backwards += 1
-        if self.looks() and self.watched():
+        self.all_backwards += 1
+        if self.latest is not None:
+            self.trains(self.latest)
+        if self.looks() and self.watched() and isinstance(root, torch.Tensor):
             self.divisors.append(divisors_of(root))
 
     def has_gone_backward(self):
@@ -263,13 +340,12 @@ class Guard:
         self.decaying = []
         if not self.is_pace(optimizer):
             return
-        if self.step == 0 and self.checks == 0:
-            self.check(is_first=True)
+        if self.number == 0:
+            self.check()
         if self.looks():
             self.look_at_scales()
             self.decaying = [(p, p.detach().clone(), known[id(p)]) for group, p in mine
-                             if group.get("weight_decay") and p.grad is not None
-                             and not p.grad.is_sparse and is_out_of_use(p)]
+                             if group.get("weight_decay") and is_out_of_use(p)]
 
     def is_pace(self, optimizer):
         return self.pace is not None and self.pace() is optimizer
@@ -280,86 +356,120 @@ class Guard:
             return
         parameter, before = self.after_backward
         after = parameter.grad.detach()
-        world_size, micro_batches = dist.get_world_size(), self.backwards
+        self.gradients = tuple(hashes_of([before, after]))
+        micro_batches = self.backwards
         by_loss = [found.count(micro_batches) - found.count(-micro_batches)
                    for found in self.divisors]
-        if micro_batches > 1 and (min(by_loss) > 1 or (
+        if micro_batches > 1 and by_loss and (min(by_loss) > 1 or (
                 min(by_loss) == 1 and is_divided(after, before, micro_batches))):
             self.find("divided twice", f"the step has {micro_batches} micro-batches, and its "
                       f"gradients are divided by {micro_batches} twice: once in the loss, and once "
                       "more behind it. The steps are too short by as much.")
-        elif (world_size > 1 and self.reduces_by_hand
-              and is_near(uniform_ratio(after, before), world_size)):
-            self.find("reduced twice", f"behind backward the gradients grow {world_size} times. "
-                      "DistributedDataParallel has averaged them already: an all-reduce by hand "
-                      "sums equal numbers.")
+        elif (self.world_size > 1 and self.reduces_by_hand
+              and abs(uniform_ratio(after, before) / self.world_size - 1) < 1e-5):
+            self.find("reduced twice", f"behind backward the gradients grow {self.world_size} "
+                      "times. DistributedDataParallel has averaged them already: an all-reduce by "
+                      "hand sums equal numbers.")
 
     def after_step(self, optimizer):
         if not self.is_pace(optimizer):
             return
         for parameter, before, name in self.decaying:
-            if not torch.equal(parameter.detach(), before):
+            # Where a closure goes backward, the gradient is new by now.
+            if is_out_of_use(parameter) and not torch.equal(parameter.detach(), before):
                 how = ("has a gradient of zeros" if parameter.requires_grad
                        else "does not require a gradient, but an old one of zeros was left")
                 self.find("frozen but decays", f"the parameter {how}, so the optimizer still "
                           "applies weight decay to it. Set its .grad to None, or leave it out of "
                           "the optimizer.", name)
-        self.decaying = []
         self.means.append(sum(int(count) for count in self.mean_of) if self.counts() else 0)
-        self.missing = self.parameters_without_optimizer() if self.looks() else []
         self.step += 1
         if self.step % self.every == 0 or self.step == 1:
+            self.look_at_optimizers()
             self.check()
+            self.checked_backwards = self.all_backwards
+            for model in self.models:
+                model.forwards = model.in_sync = 0
+        self.compare_what_is_there()
         self.begin_step()
 
-    def parameters_without_optimizer(self):
+    def look_at_optimizers(self):
         held = {id(p) for optimizer in self.optimizers for group in optimizer.param_groups
                 for p in group["params"]}
-        return [name for model in self.watched()
-                for name, p in model.ddp().module.named_parameters()
-                if p.requires_grad and p.grad is not None and id(p) not in held]
+        missing = [name for model in self.watched()
+                   for name, p in model.ddp().module.named_parameters()
+                   if p.requires_grad and p.grad is not None and id(p) not in held]
+        if missing and self.number > 1:
+            self.find("not in the optimizer", f"backward computes gradients for {len(missing)} "
+                      "parameters, all ranks reduce them, and no optimizer has them: was the "
+                      "optimizer made before the model was changed?", missing[0])
 
     # ---- Samples ----
 
     def begins_pass(self, loader):
-        known = self.loaders.setdefault(loader, Loader())
-        before = known.now
-        if before and before.trains and 0 < before.batches * 2 < length_of(loader):
-            first = tuple(before.taken[:8])
-            known.begun_anew = known.begun_anew + 1 if known.given_up == first else 1
-            known.given_up = first
-            if known.begun_anew == 4:
-                self.find("samples never seen", "the loader was begun anew four times, each time "
-                          f"with the same samples, and given up after {before.batches} of "
-                          f"{length_of(loader)} batches: the others are never seen. Keep one "
-                          "iterator until it ends.")
-        known.now = Pass(before.number + 1 if before else 0)
-
-    def takes(self, loader, indices):
-        now = self.loaders[loader].now
-        if isinstance(indices, int):
-            now.taken.append(indices)
-        elif isinstance(indices, (list, tuple)) and all(isinstance(k, int) for k in indices):
-            now.taken.extend(indices)
-
-    def hands_out(self, loader):
         known = self.loaders.get(loader)
-        if known is None or known.now is None:
-            return
-        known.now.batches += 1
-        if known.now.trains is not None:
-            return
-        models = self.watched()
-        known.now.trains = (torch.is_grad_enabled()
-                            and any(model.ddp().training for model in models))
-        if known.now.trains:
-            self.trained_on = weakref.ref(loader)
-        elif models:
-            self.look_at_evaluation(loader)
+        if known is None:
+            known = self.loaders[loader] = Loader(loader)
+        before = known.now
+        self.ends_pass_by_count(before)
+        if before and before.epoch is not None and before.batches * 2 < known.length:
+            known.begun_anew = known.begun_anew + 1 if known.given_up == before.first else 1
+            known.given_up = before.first
+        if known.begun_anew == 4:
+            self.find("samples never seen", "the loader was begun anew four times, each time with "
+                      f"the same samples, and given up after {before.batches} of {known.length} "
+                      "batches: the others are never seen. Keep one iterator until it ends.")
+        known.now = Pass(known)
+        return known.now
 
-    def look_at_evaluation(self, loader):
-        sampler = loader.sampler
-        if isinstance(sampler, torch.utils.data.DistributedSampler) and sampler.num_replicas > 1:
+    def hands_out(self, one):
+        if one.batches == 0:
+            one.before = self.all_backwards
+            self.loaders_used += not one.loader.is_used
+            one.loader.is_used = True
+        one.batches += 1
+        one.after = self.all_backwards
+        self.latest = one
+
+    def trains(self, one):
+        """Notes that there was a backward after a batch: the pass is an epoch of training."""
+        if one.epoch is not None:
+            return
+        one.epoch = one.loader.epochs
+        one.loader.epochs += 1
+        self.loaders_unknown += one.epoch == 0 and not one.loader.once
+        if self.trained is None or (
+                one.loader is self.trained.loader and not self.trained.is_complete):
+            self.trained = one
+
+    def ends_pass_by_count(self, one):
+        """Ends a pass of which no more than the last batch was asked for."""
+        if one is not None and one.batches >= one.loader.length > 0:
+            self.ends_pass(one)
+
+    def ends_pass(self, one):
+        if one.is_complete:
+            return
+        one.is_complete = True
+        one.loader.begun_anew = 0
+        if one.epoch is not None:
+            self.look_at_order(one)
+        elif one.before == one.after and self.watched():  # a test: no backward at all
+            self.look_at_padding(one.loader.sampler)
+            if self.trained and one.loader.base is self.trained.loader.base:
+                self.evaluated = one
+
+    def look_at_order(self, one):
+        sampler = one.loader.sampler
+        if (isinstance(sampler, data.DistributedSampler) and sampler.shuffle and one.count > 4
+                and one.order == one.loader.order_before):
+            self.find("the same epochs", "two epochs in turn had the same order, as the sampler's "
+                      f"epoch stayed {sampler.epoch}: call sampler.set_epoch(epoch) before each of "
+                      "them.")
+        one.loader.order_before = one.order
+
+    def look_at_padding(self, sampler):
+        if isinstance(sampler, data.DistributedSampler) and sampler.num_replicas > 1:
             size, padded = len(sampler.dataset), sampler.total_size
             if padded > size:
                 self.find("padded evaluation", f"DistributedSampler pads {size} samples to "
@@ -369,208 +479,247 @@ class Guard:
                 self.find("padded evaluation", "DistributedSampler with drop_last leaves out "
                           f"{size - padded} of {size} samples.")
 
-    def ends_pass(self, loader):
-        known = self.loaders[loader]
-        now = known.now
-        if now.is_complete:  # workers ask several times
-            return
-        now.is_complete = True
-        if not now.taken or now.trains is False:
-            return
-        order = hash(tuple(now.taken))
-        sampler = loader.sampler
-        if (isinstance(sampler, torch.utils.data.DistributedSampler) and sampler.shuffle
-                and order == known.order_before and len(now.taken) > 4):
-            self.find("the same epochs", "two epochs in turn had the same order, as the sampler's "
-                      f"epoch stayed {sampler.epoch}: call sampler.set_epoch(epoch) before each of "
-                      "them.")
-        known.order_before = order
-
-    def compare_samples(self):
-        """Sums how often all ranks took each sample; all call it, while an epoch is the first."""
-        loader = self.trained_on()
-        size = len(loader.dataset)
-        now = self.loaders[loader].now
-        taken = torch.zeros(size + 1, dtype=torch.int32)
-        indices = torch.tensor(now.taken, dtype=torch.int64)
-        taken.index_add_(0, indices, torch.ones(len(indices), dtype=torch.int32))
-        taken[size] = now.is_complete
-        dist.all_reduce(taken, group=self.group)
-        ranks, is_complete = dist.get_world_size(), int(taken[size]) == dist.get_world_size()
-        taken = taken[:size]
-        twice, never = int((taken > 1).sum()), int((taken == 0).sum())
-        seen = size - never
-        left = max(ranks * (loader.batch_size or 1), size // 100)  # the last batch may be left out
-        if twice > max(ranks, seen // 100):
-            self.share("samples seen twice", range(ranks), "", f"of the {seen} samples that the "
-                       f"ranks have taken in this epoch, {twice} were taken more than once: use a "
-                       "DistributedSampler.")
-        elif is_complete and never > left:
-            self.share("samples never seen", range(ranks), "", "the epoch is over, and no rank "
-                       f"has taken {never} of {size} samples.")
-        self.compared = self.compared or is_complete
-
-    def comparable(self):
-        """Returns what must be equal to compare samples: 0, or a hash of data set and pass."""
-        loader = self.trained_on() if self.trained_on else None
-        if loader is None or self.compared or getattr(loader.sampler, "replacement", False):
-            return 0
-        now = self.loaders[loader].now
-        try:
-            size = len(loader.dataset)
-            if not now.taken or max(now.taken) >= size or size > MOST_SAMPLES:
-                return 0
-            known = self.loaders[loader]
-            if not hasattr(known, "print"):
-                known.print = print_of(loader.dataset)
-            return combined([size, now.number, known.print])
-        except Exception:  # a data set of its own kind: nothing is said of it
-            return 0
-
     # ---- A check ----
 
-    def check(self, is_first=False, patience=None):
-        """Reduces what ranks know, and tells what differs. All call it after the same step."""
-        if self.group is None or not self.watched():
-            self.tell(self.own, [dist.get_rank() if dist.is_initialized() else 0])
-            self.own = []
-            return
-        self.checks += 1
+    def notes(self):
+        """Returns what this rank knows, as the other ranks' notes will be compared with it."""
         models = self.watched()
-        parameters = [pair for model in models
-                      for pair in model.ddp().module.named_parameters()]
-        buffers = [] if is_first else [pair for model in models for pair in model.buffers()]
-        hashes = hashes_of(tensor for _, tensor in parameters + buffers)
-        of_parameters, of_buffers = hashes[:len(parameters)], hashes[len(parameters):]
+        tensors = [((model.number, *key), each) for model in models
+                   for key, each in model.tensors()]
+        hashes = hashes_of(each for _, each in tensors)
         pace = self.pace() if self.pace else None
         settings = ("lr", "weight_decay", "momentum", "betas")
-        rates = [str({key: group.get(key) for key in settings})
-                 for group in (pace.param_groups if pace else [])]
-        facts = [combined(of_parameters), combined(of_buffers),
-                 combined(sum(text.encode()) for text in rates), self.dropout, self.comparable(),
-                 bool(self.backwards) and not any(model.forwards for model in models),
-                 any(model.forwards and not model.in_sync for model in models),
-                 bool(self.own), self.checks] + list(self.means)
-        both = torch.tensor([int(fact) for fact in facts] + [-int(fact) for fact in facts])
-        work = dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group, async_op=True)
-        work.wait(patience) if patience else work.wait()
-        most, least = both[:len(facts)].tolist(), (-both[len(facts):]).tolist()
-        differs = [high != low for high, low in zip(most, least)]
-        if differs[8]:
+        found, self.own = self.own, []
+        return {
+            "step": self.step, "found": found,
+            "hashes": {key: number for (key, _), number in zip(tensors, hashes)},
+            "models": {model.number: model.notes() for model in models},
+            "backwards": self.all_backwards - self.checked_backwards,
+            "gradients": self.gradients, "dropout": self.dropout, "means": list(self.means),
+            "scale": self.scaler.get_scale() if self.scaler else None,
+            "rates": [str({key: group.get(key) for key in settings})
+                      for group in (pace.param_groups if pace else [])],
+            "trained": self.trained and self.trained.notes(),
+            "evaluated": self.evaluated and self.evaluated.notes(),
+        }
+
+    def keys(self, number):
+        return [f"ddp_guard/{number}/{rank}" for rank in range(self.world_size)]
+
+    def check(self, number=None):
+        """Leaves this rank's notes in the store. It waits for nobody."""
+        self.number += 1
+        number = number or self.number
+        self.store.set(self.keys(number)[self.rank], pickle.dumps(self.notes()))
+        if self.rank == 0:
+            self.pending.append(number)
+
+    def compare_what_is_there(self):
+        """Compares, on rank 0, the notes of each check that all ranks have made."""
+        for number in list(self.pending):
+            keys = self.keys(number)
+            if self.store.check(keys):
+                self.pending.remove(number)
+                self.compare([pickle.loads(self.store.get(key)) for key in keys])
+                for key in keys:
+                    self.store.delete_key(key)
+
+    def compare(self, notes):
+        """Tells what differs between the ranks' notes."""
+        self.checks += 1
+        self.tell_what_was_found([each["found"] for each in notes])
+        if len({(each["step"], *each["hashes"]) for each in notes}) > 1:
             return  # not after the same step: ranks that end at different times
-        if differs[0]:
-            self.explain_parameters(parameters, of_parameters, is_first, past=most[5],
-                                    never_in_sync=least[6], rates=rates if differs[2] else None)
-        elif differs[1]:
-            self.locate("buffers differ", [name for name, _ in buffers], of_buffers,
-                        "this buffer has other values than on the other ranks, and nothing brings "
-                        "them together: forward_sync_buffers (earlier broadcast_buffers) is off.")
-        if least[3] and not differs[3]:
-            self.share("the same dropout", range(dist.get_world_size()), "", "all ranks draw their "
-                       "dropout masks from a generator in the same state, so all drop the same "
-                       "units: seed it by the rank once the model is made.")
-        self.look_at_means(most[9:], least[9:])
-        if least[4] and not differs[4]:
-            self.compare_samples()
-        if getattr(self, "missing", None) and self.checks > 2:
-            self.find("not in the optimizer", "backward computes gradients for "
-                      f"{len(self.missing)} parameters, all ranks reduce them, and no optimizer "
-                      "has them: was the optimizer made before the model was changed?",
-                      self.missing[0])
-        if most[7] or self.own:
-            self.exchange()
+        for number in notes[0]["models"]:
+            if ("drift", number) not in self.told:
+                self.explain_parameters(notes, number)
+            if notes[0]["step"] > 0:
+                self.locate("buffers differ", notes, number, "buffer", "this buffer has other "
+                            "values than on the other ranks, and nothing brings them together: "
+                            "forward_sync_buffers (earlier broadcast_buffers) is off.")
+        if notes[0]["dropout"] and len(notes) > 1 and not differ(notes, "dropout"):
+            self.share("the same dropout", notes, "all ranks draw their dropout masks from a "
+                       "generator in the same state, so all drop the same units: seed it by the "
+                       "rank once the model is made.")
+        self.look_at_means(notes)
+        self.compare_samples(notes)
 
-    def look_at_means(self, most, least):
+    def look_at_means(self, notes):
         """Counts the steps in which a mean was taken over other numbers of samples on the ranks."""
-        steps = [(high, low) for high, low in zip(most, least) if low > 0]
-        self.uneven = sum(high > 1.1 * low for high, low in steps)
-        if len(steps) >= 4 and 2 * self.uneven >= len(steps):
+        steps = [(max(all), min(all)) for all in zip(*(each["means"] for each in notes))
+                 if min(all) > 0]
+        uneven = sum(high > 1.1 * low for high, low in steps)
+        if len(steps) >= 4 and 2 * uneven >= len(steps):
             high, low = max(steps, key=lambda pair: pair[0] / pair[1])
-            self.share("mean of means", range(dist.get_world_size()), "", "the loss is a mean over "
-                       f"{low} terms on one rank and over {high} on another, in {self.uneven} of "
-                       f"{len(steps)} steps the difference was over 10 %. The mean of such means "
-                       "weighs terms unequally: sum the loss, multiply it by the number of ranks, "
-                       "and divide it by all ranks' terms.")
+            self.share("mean of means", notes, f"the loss is a mean over {low} terms on one rank "
+                       f"and over {high} on another, in {uneven} of {len(steps)} steps the "
+                       "difference was over 10 %. The mean of such means weighs terms unequally: "
+                       "sum the loss, multiply it by the number of ranks, and divide it by all "
+                       "ranks' terms.")
 
-    def explain_parameters(self, parameters, hashes, is_first, past, never_in_sync, rates):
-        if is_first:
+    def explain_parameters(self, notes, number):
+        """Looks for the reason why the parameters of one model differ."""
+        models = [each["models"][number] for each in notes]
+        if notes[0]["step"] == 0:
             kind, words = "changed after wrapping", (
                 "the ranks' values differ before the first step: they were changed after "
                 "DistributedDataParallel sent rank 0's.")
-        elif never_in_sync:
+        elif all(forwards and in_sync == 0 for _, forwards, in_sync in models):
             kind, words = "never in sync", (
-                "no forward of this step was outside of no_sync, so its gradients were not "
+                "no forward since the last check was outside of no_sync, so its gradients were not "
                 "averaged.")
-        elif past:
+        elif any(forwards == 0 and each["backwards"]
+                 for (_, forwards, _), each in zip(models, notes)):
             kind, words = "past the wrapper", (
-                "the step went backward, and no forward of it went through DistributedDataParallel "
-                "(was it model.module's?), so nothing averaged its gradients.")
-        elif rates:
+                "the job went backward, and no forward of this model went through "
+                "DistributedDataParallel (was it model.module's?), so nothing averaged its "
+                "gradients.")
+        elif differ(notes, "scale"):
+            kind, words = "loss scales differ", (
+                "GradScaler's scale is not the same on all ranks, so each divides the averaged "
+                f"gradients by another number; here it is {notes[0]['scale']}.")
+        elif differ(notes, "rates"):
             kind, words = "learning rates differ", (
                 "the optimizer's settings are not the same on all ranks; here they are "
-                f"{rates[0]}.")
+                f"{notes[0]['rates'][0]}.")
         else:
             kind, words = "parameters differ", "the ranks' values differ, so their steps did."
-        self.locate(kind, [name for name, _ in parameters], hashes, words)
+            if (all(each["gradients"] for each in notes) and differ(notes, "gradients")
+                    and len({each["gradients"][0] for each in notes}) == 1):
+                words += (" The gradients were equal after backward and differ at the step: look "
+                          "at what changes them in between (clipping, scaling).")
+        if self.locate(kind, notes, number, "parameter", words):
+            self.told.add(("drift", number))
 
-    def locate(self, kind, names, hashes, words):
-        """Names the first tensor whose hash is not rank 0's, and the ranks."""
-        if kind in self.said or (kind != "buffers differ" and self.said & {
-                "changed after wrapping", "never in sync", "past the wrapper",
-                "learning rates differ", "parameters differ"}):
+    def locate(self, kind, notes, number, what, words):
+        """Names the first tensor of a model whose hash is not rank 0's, and the ranks. Returns
+        whether there is one."""
+        keys = [key for key in notes[0]["hashes"] if key[:2] == (number, what)]
+        values = {key: [each["hashes"][key] for each in notes] for key in keys}
+        at = [key for key in keys if len(set(values[key])) > 1]
+        if at:
+            ranks = [rank for rank, each in enumerate(values[at[0]]) if each != values[at[0]][0]]
+            name, models = at[0][2], notes[0]["models"]
+            if len(models) > 1:
+                name = f"{name} of model {number + 1} ({models[number][0]})"
+            self.tell(kind, notes[0]["step"], ranks, name, f"{words} It is the first of {len(at)} "
+                      f"that differ, of {len(keys)}; rank 0 is compared with.", of=number)
+        return bool(at)
+
+    def compare_samples(self, notes):
+        """Counts how often all ranks took each sample, in the first epoch and the first test."""
+        for what in ("trained", "evaluated"):
+            parts = [each[what] for each in notes]
+            if all(parts) and not differ(parts, "alike"):
+                taken = [int.from_bytes(part["taken"], "little") for part in parts]
+                is_complete = all(part["is_complete"] for part in parts)
+                if what == "trained":
+                    self.count_samples(notes, taken, is_complete, *parts[0]["alike"][1:5])
+                if is_complete:
+                    self.samples[what] = taken
+        if len(self.samples) == 2:
+            self.look_at_split(notes, **self.samples)
+
+    def count_samples(self, notes, taken, is_complete, size, once, whole, batch_size):
+        seen = twice = 0
+        for each in taken:
+            twice |= seen & each
+            seen |= each
+        seen, twice = seen.bit_count(), twice.bit_count()
+        left = max(len(notes) * batch_size, size // 100)  # the last batch may be left out
+        if once and twice > max(len(notes), seen // 100):
+            self.share("samples seen twice", notes, f"of the {seen} samples that the ranks have "
+                       f"taken in this epoch, {twice} were taken more than once: use a "
+                       "DistributedSampler, over the same split on all ranks.")
+        elif whole and is_complete and size - seen > left:
+            self.share("samples never seen", notes, "the epoch is over, and no rank has taken "
+                       f"{size - seen} of {size} samples.")
+
+    def look_at_split(self, notes, trained, evaluated):
+        """A rank that tests on its own training samples means to; one that does so on another
+        rank's does not know."""
+        own = any(a & b for a, b in zip(trained, evaluated))
+        both = 0
+        for a in trained:
+            for b in evaluated:
+                both |= a & b
+        if both and not own:
+            self.share("tested on training samples", notes, f"{both.bit_count()} samples of one "
+                       "rank's test are training samples of another rank: the ranks have split "
+                       "the data differently. Give random_split a generator with the same seed.")
+
+    def tell_what_was_found(self, by_rank):
+        all = {each[0]: each for found in by_rank for each in found}
+        for kind, step, parameter, words in all.values():
+            ranks = [rank for rank, found in enumerate(by_rank)
+                     if kind in (each[0] for each in found)]
+            self.tell(kind, step, ranks, parameter, words)
+
+    def share(self, kind, notes, words):
+        self.tell(kind, notes[0]["step"], range(len(notes)), "", words)
+
+    def tell(self, kind, step, ranks, parameter, words, of=None):
+        if (kind, of) not in self.told:
+            self.told.add((kind, of))
+            self.findings.append(Finding(kind, step, tuple(ranks), parameter, words))
+            print(self.findings[-1], file=sys.stderr, flush=True)
+
+    # ---- The end ----
+
+    def finish(self):
+        """Makes one check more, and says what was watched."""
+        if not self.is_finished:
+            self.begin_step()
+            quietly(self.check_at_the_end)
+            self.is_finished = True
+            if self.rank == 0:
+                self.report()
+
+    def check_at_the_end(self):
+        """Leaves the last notes. Rank 0 waits a little for the others', unless it ends by an error
+        itself: they leave theirs however they end, if they were not killed."""
+        if self.store is None:
+            self.rank = dist.get_rank() if dist.is_initialized() else 0
+            if self.rank == 0:
+                self.tell_what_was_found([self.own])
             return
-        everybody = [None] * dist.get_world_size()
-        dist.all_gather_object(everybody, hashes, group=self.group)
-        at = next(k for k in range(len(names)) if len({each[k] for each in everybody}) > 1)
-        count = sum(len({each[k] for each in everybody}) > 1 for k in range(len(names)))
-        ranks = [rank for rank, each in enumerate(everybody) if each[at] != everybody[0][at]]
-        self.share(kind, ranks, names[at], f"{words} It is the first of {count} that differ, of "
-                   f"{len(names)}; rank 0 is compared with.")
+        for loader in self.loaders.values():
+            self.ends_pass_by_count(loader.now)
+        self.check("last")
+        if self.rank == 0:
+            if not sys.exc_info()[0] and not hasattr(sys, "last_value"):
+                with contextlib.suppress(dist.DistStoreError):  # then what is there must do
+                    self.store.wait(self.keys("last"), PATIENCE)
+            self.compare_what_is_there()
 
-    def share(self, kind, ranks, parameter, words):
-        """Keeps what all ranks have found together, and lets rank 0 tell it."""
-        if kind not in self.said:
-            self.said.add(kind)
-            self.tell([(kind, self.step, parameter, words)], ranks)
-
-    def exchange(self):
-        """Brings together what ranks have found alone."""
-        everybody = [None] * dist.get_world_size()
-        dist.all_gather_object(everybody, self.own, group=self.group)
-        kinds = {}
-        for rank, found in enumerate(everybody):
-            for each in found:
-                kinds.setdefault(each[0], (each, []))[1].append(rank)
-        self.own = []
-        for each, ranks in kinds.values():
-            self.said.add(each[0])
-            self.tell([each], ranks)
-
-    def tell(self, found, ranks):
-        for kind, step, parameter, words in found:
-            finding = Finding(kind, step, tuple(ranks), parameter, words)
-            self.findings.append(finding)
-            if not dist.is_initialized() or dist.get_rank() == 0 or self.group is None:
-                print(finding, file=sys.stderr, flush=True)
-
-    def finish(self, alone=False):
-        """Makes one check more, if all ranks come to it in time, and tells in any case what this
-        one knows alone. A rank that ends by an error, or without destroying its process group,
-        does not wait for the others."""
-        if self.is_finished:
-            return
-        self.is_finished = True
-        if (not alone and sys.exc_info()[0] is None and self.group is not None
-                and dist.is_initialized() and self.watched()):
-            try:
-                self.dropout = self.backwards = 0
-                for model in self.models:
-                    model.begin_step()
-                self.check(patience=PATIENCE)
-            except Exception:  # another rank has ended already, or never comes
-                pass
-        self.tell(self.own, [dist.get_rank() if dist.is_initialized() else 0])
-        self.own = []
+    def report(self):
+        """Says what was watched, and what was not: silence reads as praise."""
+        def count(number, what):
+            return f"{number} {what}{'' if number == 1 else 's'}"
+        models = sum(model.is_whole for model in self.models)
+        lines = [f"watched {count(models, 'model')}, {count(self.step, 'step')} and "
+                 f"{count(self.loaders_used, 'loader')}; {count(self.checks, 'check')} compared "
+                 f"{count(self.world_size, 'rank')}; {count(len(self.findings), 'finding')}."]
+        if models < len(self.models):
+            lines.append(f"NOT WATCHED: {count(len(self.models) - models, 'model')} that a part of "
+                         "the ranks share.")
+        if not self.models:
+            lines.append("NOTHING WAS WATCHED: no model was wrapped by DistributedDataParallel in "
+                         "this process. (Ranks that it starts itself, as mp.spawn does, run "
+                         "without the guard: call ddp_guard.watch() in the function they run.)")
+        elif self.step == 0:
+            lines.append("NOTHING WAS WATCHED: no optimizer made a step with the parameters of a "
+                         "wrapped model.")
+        elif self.checks == 0:
+            lines.append("NOTHING WAS COMPARED: no check was made by all ranks. Start each of them "
+                         "under the guard: a launcher of the script's own does not.")
+        elif self.loaders_used == 0:
+            lines.append("NO SAMPLES WERE WATCHED: no batch came from a DataLoader.")
+        elif self.loaders_unknown:
+            lines.append(f"NOT ALL SAMPLES WERE WATCHED: {count(self.loaders_unknown, 'loader')} "
+                         "with a sampler of its own kind, which may repeat samples on purpose.")
+        for line in lines:
+            print(f"ddp_guard: {line}", file=sys.stderr, flush=True)
 
 
 # ---- Helpers -------------------------------------------------------------------------------------
@@ -598,10 +747,6 @@ def uniform_ratio(after, before):
     return middle if bool(((ratios - middle).abs() < 1e-5 * abs(middle)).all()) else 0.0
 
 
-def is_near(a, b):
-    return abs(a - b) < 1e-5 * abs(b)
-
-
 def is_divided(after, before, count):
     """Returns whether each element was divided by count, to the bit: clipping is near at best."""
     return bool(before.any()) and count > 1 and (
@@ -609,48 +754,39 @@ def is_divided(after, before, count):
 
 
 def is_out_of_use(parameter):
+    """Returns whether it has a gradient, and one that means nothing."""
+    if parameter.grad is None or parameter.grad.is_sparse:
+        return False
     return not parameter.requires_grad or (parameter.numel() > 1 and not bool(parameter.grad.any()))
 
 
-def length_of(loader):
+def differ(notes, key):
+    return any(each[key] != notes[0][key] for each in notes)
+
+
+def length_of(something):
     try:
-        return len(loader)
+        return len(something)
     except TypeError:
         return 0
 
 
 def print_of(dataset):
     """Returns a hash of three samples. Augmentation draws from the same place on all ranks."""
-    import pickle
-    import random
-    import zlib
-    of_python, of_torch = random.getstate(), torch.random.get_rng_state()
     numpy = sys.modules.get("numpy")
-    of_numpy = numpy.random.get_state() if numpy else None
-    total = 0
+    of_python, of_numpy = random.getstate(), numpy and numpy.random.get_state()
     try:
-        for index in (0, len(dataset) // 2, len(dataset) - 1):
+        with torch.random.fork_rng(devices=[]):
             random.seed(0)
             torch.random.default_generator.manual_seed(0)
             if numpy:
                 numpy.random.seed(0)
-            total = zlib.crc32(pickle.dumps(to_plain(dataset[index])), total)
+            return zlib.crc32("".join(repr(dataset[index]) for index in (
+                0, len(dataset) // 2, len(dataset) - 1)).encode())
     finally:
         random.setstate(of_python)
-        torch.random.set_rng_state(of_torch)
         if numpy:
             numpy.random.set_state(of_numpy)
-    return total
-
-
-def to_plain(sample):
-    if isinstance(sample, torch.Tensor):
-        return sample.detach().cpu().tolist()
-    if isinstance(sample, (list, tuple)):
-        return [to_plain(each) for each in sample]
-    if isinstance(sample, dict):
-        return sorted((key, to_plain(value)) for key, value in sample.items())
-    return sample
 
 
 # ---- Hooks ---------------------------------------------------------------------------------------
@@ -674,7 +810,7 @@ def watch(every=100):
     guard = Guard(every)
     around(DistributedDataParallel, "__init__", wrap_init)
     around(DistributedDataParallel, "forward", wrap_forward)
-    around(torch.Tensor, "backward", wrap_backward)
+    around(torch.autograd, "backward", wrap_backward)
     around(Optimizer, "__init__", wrap_optimizer)
     register_optimizer_step_pre_hook(lambda optimizer, *_: quietly(guard.before_step, optimizer))
     register_optimizer_step_post_hook(lambda optimizer, *_: quietly(guard.after_step, optimizer))
@@ -686,27 +822,30 @@ def watch(every=100):
         around(F, name, wrap_mean)
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
         around(F, name, wrap_dropout)
+    around(torch.amp.GradScaler, "step", wrap_scaler)
     around(dist, "all_reduce", wrap_all_reduce)
     for holder in (dist, dist.distributed_c10d):
         around(holder, "destroy_process_group", wrap_destroy)
-    watch_fsdp()
-    atexit.register(guard.finish, alone=True)
+    around(fsdp.FullyShardedDataParallel, "__init__", wrap_fsdp)
+    around(fsdp, "fully_shard", wrap_fsdp)
+    atexit.register(guard.finish)
     return guard
 
 
 def quietly(function, *arguments):
     """Calls it outside of autograd. If it fails, the guard says so and ends; the job goes on."""
     if guard.is_finished:
-        return
+        return None
     try:
         with torch.no_grad():
-            function(*arguments)
+            return function(*arguments)
     except Exception as error:
         guard.is_finished = True
         rank = dist.get_rank() if dist.is_initialized() else 0
         print(f"ddp_guard: it has stopped watching on rank {rank} after step {guard.step}: "
               f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
               file=sys.stderr, flush=True)
+    return None
 
 
 def wrap_init(original):
@@ -718,7 +857,9 @@ def wrap_init(original):
 
 def wrap_forward(original):
     def forward(self, *arguments, **options):
-        if not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            self._ddp_guard_is_blind = True  # a compiled forward counts nothing
+        elif torch.is_grad_enabled():
             quietly(guard.goes_forward, self)
         return original(self, *arguments, **options)
     return forward
@@ -732,51 +873,53 @@ def wrap_optimizer(original):
 
 
 def wrap_backward(original):
-    def backward(self, *arguments, **options):
-        quietly(guard.goes_backward, self)
-        original(self, *arguments, **options)
+    def backward(tensors, *arguments, **options):
+        quietly(guard.goes_backward, tensors)
+        original(tensors, *arguments, **options)
         quietly(guard.has_gone_backward)
     return backward
 
 
+def wrap_scaler(original):
+    def step(self, *arguments, **options):
+        guard.scaler = self
+        return original(self, *arguments, **options)
+    return step
+
+
 def wrap_iter(original):
     def __iter__(self):
-        if self.batch_sampler is not None or self.sampler is not None:
-            quietly(guard.begins_pass, self)
-        iterator = original(self)
-        iterator._ddp_guard_loader = weakref.ref(self)
+        guard.opening = quietly(guard.begins_pass, self)
+        try:
+            iterator = original(self)  # its workers take indices at once
+            iterator._ddp_guard_pass = guard.opening
+        finally:
+            guard.opening = None
         return iterator
     return __iter__
 
 
 def wrap_next_index(original):
     def _next_index(self):
-        loader = getattr(self, "_ddp_guard_loader", lambda: guard_of_new(self))()
-        try:
-            indices = original(self)
-        except StopIteration:
-            if loader is not None and loader in guard.loaders:
-                quietly(guard.ends_pass, loader)
-            raise
-        if loader is not None and loader in guard.loaders:
-            quietly(guard.takes, loader, indices)
+        indices = original(self)
+        one = guard.opening or getattr(self, "_ddp_guard_pass", None)
+        if one is not None:
+            quietly(one.take, indices)
         return indices
     return _next_index
 
 
-def guard_of_new(iterator):
-    """Finds, by its sampler, the loader of an iterator whose workers take indices early."""
-    sampler = getattr(iterator, "_index_sampler", None)
-    return next((loader for loader in guard.loaders
-                 if loader.sampler is sampler or loader.batch_sampler is sampler), None)
-
-
 def wrap_next(original):
     def __next__(self):
-        batch = original(self)
-        loader = getattr(self, "_ddp_guard_loader", lambda: None)()
-        if loader is not None:
-            guard.hands_out(loader)
+        one = getattr(self, "_ddp_guard_pass", None)
+        try:
+            batch = original(self)
+        except StopIteration:
+            if one is not None:
+                quietly(guard.ends_pass, one)
+            raise
+        if one is not None:
+            quietly(guard.hands_out, one)
         return batch
     return __next__
 
@@ -823,21 +966,12 @@ def wrap_destroy(original):
     return destroy_process_group
 
 
-def watch_fsdp():
-    try:
-        import torch.distributed.fsdp as fsdp
-    except ImportError:
-        return
-
-    def refuse(original):
-        def call(*arguments, **options):
-            guard.find("not for FSDP", "this job shards its parameters by FSDP. The guard is for "
-                       "DistributedDataParallel and says nothing of it.")
-            return original(*arguments, **options)
-        return call
-    around(fsdp.FullyShardedDataParallel, "__init__", refuse)
-    if hasattr(fsdp, "fully_shard"):
-        around(fsdp, "fully_shard", refuse)
+def wrap_fsdp(original):
+    def call(*arguments, **options):
+        guard.find("not for FSDP", "this job shards its parameters by FSDP. The guard is for "
+                   "DistributedDataParallel and says nothing of it.")
+        return original(*arguments, **options)
+    return call
 
 
 def main():

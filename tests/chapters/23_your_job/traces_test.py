@@ -9,7 +9,6 @@ import gzip
 import json
 import os
 import pathlib
-import random
 import re
 import subprocess
 import sys
@@ -257,35 +256,6 @@ def look_at_refusals(folder):
     expect("none", [other, pathlib.Path(folder) / "none"], ["cannot be read: No such file"], 1)
 
 
-def look_at_mutations(folder, count=300):
-    """Changes bytes of a trace, which is read or refused in a sentence; in this process: faster."""
-    import read_traces
-    import what_if
-    draw = random.Random(1)
-    good = write(folder, 0, job(0)).read_bytes()
-    other = read_traces.Trace(write(folder, 1, job(1)).read_bytes(), "rank1.json")
-    refused = 0
-    for _ in range(count):
-        content = bytearray(good)
-        for _ in range(draw.randrange(1, 4)):
-            at = draw.randrange(len(content))
-            new = draw.choices(b'0123456789-e.:,"{}[]ntXgl\x00\xff', k=draw.randrange(3))
-            content[at:at + draw.randrange(3)] = bytes(new)
-        try:
-            trace = read_traces.Trace(bytes(content), "rank0.json")
-            traces = {trace.rank: trace, trace.rank + 1: other}
-            read_traces.report(traces)
-            what_if.what_if(traces)
-        except (read_traces.Refused, SystemExit) as why:
-            refused += 1
-            if len(str(why).splitlines()) != 1:
-                complain(f"a mutation was not refused in a sentence: {why}")
-        except Exception as error:
-            complain(f"a mutation ended by {type(error).__name__}: {error}")
-    if not count / 10 < refused < count:
-        complain(f"{refused} of {count} mutations were refused")
-
-
 # ---- Real traces ---------------------------------------------------------------------------------
 def record(rank, folder, delay):
     """Trains as one of three ranks, of which 1 sleeps before backward; writes its trace."""
@@ -359,7 +329,6 @@ def main():
             look_at_recorded_what_if(folder, what)
             look_at_what_if_refusals(folder)
             look_at_refusals(folder)
-            look_at_mutations(folder)
             expect("recorded traces of Gloo", sorted(RECORDED.glob("*.json.gz")), SLEEPER)
     sys.exit(1 if failures else 0)
 
