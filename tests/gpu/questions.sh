@@ -137,14 +137,9 @@ profile() {
             --timeout 30 --data $pictures
     done
 }
-lazy() {
-    program eager_start 20 gpu_probe start
-    DDP_KEEP_CUDA_VARIABLES=1 CUDA_MODULE_LOADING=LAZY program lazy_start 20 gpu_probe start
-    DDP_KEEP_CUDA_VARIABLES=1 CUDA_MODULE_LOADING=LAZY program lazy_overlap 20 overlap --quick --ranks 2 --timeout 8 --data $pictures
-}
 programs=(gpu_probe messages bench_all_reduce test_all_reduce checkpoint_failover bench_train bench_overlap overlap transformer sharded
     test_block_reduce)
-questions=(stand_still failover probe sums steps overlaps nccl later_chapters sanitizers processes profile lazy)
+questions=(stand_still failover probe sums steps overlaps nccl later_chapters sanitizers processes profile)
 
 if [[ ${1-} == --programs ]]; then
     printf '%s\n' "${programs[@]}"

@@ -108,7 +108,6 @@ class Stream {
     std::string unfinished_cooperative_kernel();
 
     static constexpr std::size_t slot_bytes = 1024;
-    static constexpr std::uint64_t room_of_event = 17;  // measured on an H100
     const int device;
     const bool blocking;  // waits for the default stream and the other way round
 
@@ -176,5 +175,6 @@ struct CUstream_st {
 struct CUevent_st {
     std::shared_ptr<cuda_on_cpu::Recording> last;  // nullptr: never recorded, or in a capture
     bool has_time;
+    std::uint64_t room;  // of a launch queue, which a recording takes
     std::shared_ptr<cuda_on_cpu::CapturedMark> mark = nullptr;  // of a capture: see capture.hpp
 };
