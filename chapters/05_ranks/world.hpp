@@ -29,8 +29,8 @@ class World {
     // started. A program should construct it early. Throws OptionError if the options make no sense
     // here, std::runtime_error if the other ranks cannot be found.
     explicit World(const CommonOptions& options);
-    // Is one rank in the process of another program, whose signals and cores it leaves alone, on one
-    // node (support/guest.cpp). `all_gather`, called once by every rank, returns the texts of all.
+    // Is one rank in the process of another program on this node, whose signals and cores it leaves
+    // alone (support/guest.cpp). `all_gather`, which all ranks call once, returns all their texts.
     using AllGather = std::function<std::vector<std::string>(const std::string& text)>;
     World(int rank, int world_size, double timeout_s, const AllGather& all_gather);
     ~World();

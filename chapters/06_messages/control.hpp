@@ -93,7 +93,7 @@ enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow
 // The state of a peer's last operation, as far as this rank can see it.
 enum class PeerProgress : unsigned int { under_way, over, unknown };
 
-// How far a rank's host has come with enqueuing, for a time-out's message.
+// Says how far a rank's host has come with enqueuing, for a time-out.
 enum class HostCall : unsigned int { none, launch, record, wait };
 struct HostProgress {
     std::uint64_t enqueued = 0;      // operations

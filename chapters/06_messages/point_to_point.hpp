@@ -25,18 +25,6 @@ struct CostModel {
     }
 };
 
-// Holds a stream back until the host has enqueued all that is to be timed on it.
-class Gate {
-  public:
-    explicit Gate(Rank& rank);
-    // Makes what follows on `stream` wait for open(), or for a second if that never comes.
-    void close(Stream& stream);
-    void open();
-
-  private:
-    const std::shared_ptr<PinnedBuffer<unsigned int>> is_open_;
-};
-
 // Sends `bytes` back and forth between ranks 0 and 1, `rounds` times after a few to warm up, and
 // returns the time of one message. All ranks of `peers` may call it; the others do nothing, and
 // return a time of 0.

@@ -198,12 +198,10 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
             store_release(view.own().gave_up, std::uint64_t{1});
             return false;
         }
-        // A GPU sleeps up to twice as long as it is told (PTX ISA), and a CPU wakes up late.
-        constexpr std::uint64_t part = kernels_run_on_cpu ? 1 : 2, spin_ns = part == 2 ? 2000 : 0;
-        const std::uint64_t left = time_ns - now;
-        if (left > spin_ns)
-            __nanosleep(
-                static_cast<unsigned int>(left < 1'000'000 ? left / part : 1'000'000 / part));
+        // A GPU may sleep twice as long as it is told (PTX ISA): half of what is left, and no end.
+        const std::uint64_t left = time_ns - now, most = kernels_run_on_cpu ? left : left / 2;
+        if (kernels_run_on_cpu || left > 2000)
+            __nanosleep(most < 1'000'000 ? static_cast<unsigned int>(most) : 1'000'000u);
     }
     return true;
 }

@@ -72,10 +72,11 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-// What an event is for. A queue of an H100 or H200 holds 56 events for which a host may sleep, but
-// any number of those that only put streams in order (gpu_probe full_queue).
+// Says who needs an event: a host that sleeps until it, a clock, or another stream. A queue of an
+// H200 holds 56 of the first kind, and a thousand of the others (gpu_probe full_queue).
 enum class EventFor : unsigned int {
     hosts = cudaEventBlockingSync,
+    times = 0,
     order = cudaEventDisableTiming
 };
 

@@ -20,7 +20,7 @@ says "4 ranks, nothing was enqueued before" "ok"
 says "2 kernels of . blocks, highest priority" "met after"
 says "first product of 1024 x 64 x 784" "ok"
 says "cudaFree" "WAITS FOR THE KERNEL"
-says "kernels and an event: A stands still after 1022" "ok"
+says "kernels and an event: A stands still after 113" "ok"
 says "copies of 4 bytes" "ok"
 says "to the host, behind 31 copies that wait" "ok"
 says "40 that wait, and one that they wait for" "ok"
@@ -36,7 +36,7 @@ lacks "this error was never read"
 DDP_KEEP_CUDA_VARIABLES=1 CUDA_MODULE_LOADING=LAZY expect 0 "" "$probe" calls
 says "first launch of a kernel" "REFUSED: .*its first launch"
 CUDA_ON_CPU=strict expect 0 "" "$probe" full_queue pageable
-says "kernels: A stands still after 1022" "B WAS KEPT OUT"
+says "kernels: A stands still after 1020" "B WAS KEPT OUT"
 says "copies of 4 bytes" "A's COPY KEPT B OUT"
 
 # A crowded GPU: what other settings play.

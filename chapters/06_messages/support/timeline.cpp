@@ -37,7 +37,7 @@ void StreamTrack::add(std::string what) {
 // Returns an event of a span that was read; a new one if none is left.
 Event StreamTrack::take_event() {
     if (spare_.empty())
-        return Event();
+        return Event(EventFor::times);
     Event event = std::move(spare_.back());
     spare_.pop_back();
     return event;
@@ -48,13 +48,13 @@ Event StreamTrack::take_event() {
 // late. The earliest of several tries is the best.
 std::vector<StreamSpan> StreamTrack::read(int rank) {
     constexpr int tries = 10;
-    Event last = take_event(), now = take_event();
+    Event last = take_event();
     last.record(stream_);
     double last_s = std::numeric_limits<double>::infinity();
     for (int i = 0; i < tries; i++) {
-        now.record(stream_);
-        now.synchronize();
-        last_s = std::min(last_s, seconds_of(Clock::now()) - now.seconds_since(last));
+        now_.record(stream_);
+        now_.synchronize();
+        last_s = std::min(last_s, seconds_of(Clock::now()) - now_.seconds_since(last));
     }
     std::vector<StreamSpan> spans;
     double before_s = 0;
@@ -67,7 +67,6 @@ std::vector<StreamSpan> StreamTrack::read(int rank) {
     }
     marks_.clear();
     spare_.push_back(std::move(last));
-    spare_.push_back(std::move(now));
     return spans;
 }
 

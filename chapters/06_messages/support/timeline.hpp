@@ -46,6 +46,7 @@ class StreamTrack {
     Stream& stream_;
     std::deque<Mark> marks_;
     std::vector<Event> spare_;
+    Event now_;  // for which the host waits
 };
 
 // A StreamTrack that may be absent (a null object): then begin and mark do nothing, and the code

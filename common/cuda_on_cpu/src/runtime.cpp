@@ -643,7 +643,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaEventCreate"))
         return status;
-    // As measured on an H200: one for which a host may sleep takes the room of 17 kernels.
+    // Takes the room of 17 kernels if a host may sleep until it (measured on an H200).
     const bool has_time = (flags & cudaEventDisableTiming) == 0;
     const std::uint64_t room = (flags & cudaEventBlockingSync) != 0 ? 17 : has_time ? 1 : 0;
     auto* handle = new CUevent_st{nullptr, has_time, room};

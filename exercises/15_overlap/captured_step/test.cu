@@ -120,11 +120,6 @@ void check_launch() {
     digits.expect(745, "launch() on the stream that was captured", hint);
 }
 
-// The exception of a step that has a mistake of its own.
-struct StepFailed : std::runtime_error {
-    StepFailed() : std::runtime_error("the step has thrown this") {}
-};
-
 // Checks that the stream and the thread are as they were before a capture that came to nothing.
 void check_after_failure(Digits& digits, const std::string& what) {
     cudaGetLastError();  // which the failed call has left
@@ -141,31 +136,6 @@ void check_after_failure(Digits& digits, const std::string& what) {
     digits.expect(89, what + ", and then the stream is used without a graph",
                   "The stream is to be as it was.");
     trying("");
-}
-
-// Checks a step that throws an exception of its own.
-void check_throwing_step() {
-    const std::string what = "enqueue() enqueues two kernels and throws";
-    Digits digits({8, 9});
-    trying(what + ".");
-    const auto step = [&] {
-        digits.enqueue(digits.stream);
-        throw StepFailed();
-    };
-    try {
-        const CapturedStep captured(digits.stream, step);
-        throw Wrong(what +
-                    ": your constructor returns as if nothing had happened. There is no step to "
-                    "launch: throw on what enqueue() has thrown.");
-    } catch (const StepFailed&) {
-        held();
-    } catch (const GpuError& error) {
-        throw Wrong(what +
-                    ": its own exception says what is wrong, and your constructor throws another "
-                    "one instead: " +
-                    error.what());
-    }
-    check_after_failure(digits, what);
 }
 
 // Checks a step that CUDA refuses to capture.
@@ -246,7 +216,6 @@ void check_threads() {
 void check_capture() {
     check_constructor();
     check_launch();
-    check_throwing_step();
     check_refused_step(
         "A step waits for the stream that is captured",
         [](Digits& digits) { digits.stream.synchronize(); },

@@ -51,7 +51,7 @@ class StreamCandidate : public Candidate {
     void run(std::size_t count, int times) override {
         used_ = static_cast<std::size_t>(times) + 1;
         while (marks_.size() < used_)
-            marks_.emplace_back();
+            marks_.emplace_back(EventFor::times);
         for (std::size_t i = 0; i + 1 < used_; i++) {
             marks_[i].record(stream_);
             run_(data_->data(), count, stream_);

@@ -7,6 +7,7 @@
 
 #include "05_ranks/world.hpp"
 #include "06_messages/point_to_point.hpp"
+#include "06_messages/support/gate.hpp"
 #include "common/report/bench.hpp"
 #include "tests/chapters/06_messages/neighbours.hpp"
 #include "tests/chapters/support/worlds.hpp"
