@@ -156,7 +156,7 @@ def place_of(frames):
         if not isinstance(frame, dict):
             continue
         file, line, name = (words(frame.get(key)) for key in ("filename", "line", "name"))
-        if "/torch/" not in file and not file.endswith(".cpp"):
+        if "torch/" not in file and not file.endswith(".cpp"):
             return f"{pathlib.PurePath(file).name}:{line} in {name}"
     return ""
 
