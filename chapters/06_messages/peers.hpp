@@ -103,7 +103,7 @@ class Peers : public Abortable {
     // Waits now and then, so that the host is at most most_ahead such launches ahead of the stream.
     // (On a CPU the two may share a core, and each wake-up of the host stops a kernel for a while.)
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 192 : 16;
+    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 96 : 16;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
