@@ -35,7 +35,7 @@ class HostRing {
     const int rank_, ranks_;
     ArenaBuffer<T> received_;  // what the left neighbour has summed so far
     Stream sending_;
-    Event has_chunk_, has_sent_;
+    Event has_chunk_{EventFor::order}, has_sent_{EventFor::order};
 };
 
 }  // namespace ddp

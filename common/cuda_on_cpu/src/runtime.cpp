@@ -592,7 +592,8 @@ std::shared_ptr<Recording> record(const std::shared_ptr<Stream>& stream, std::ui
     const auto recording = std::make_shared<Recording>();
     recording->stream = stream;
     recording->ticket =
-        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); }, room);
+        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); },
+                        launch_queue_depth() > 0 ? room : 1);
     return recording;
 }
 

@@ -283,7 +283,8 @@ std::uint64_t Stream::room_in_use() const {
 // Where there is no room, waits until half of the commands are done. Waking for each would make two
 // threads alternate.
 void Stream::wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& lock) {
-    const auto depth = static_cast<std::uint64_t>(launch_queue_depth());
+    const int played = launch_queue_depth();
+    const auto depth = static_cast<std::uint64_t>(played > 0 ? played : most_depth);
     while ((room_in_use() > 0 && room_in_use() + room > depth) ||
            enqueued_.load() - done_.load() >= slot_count - 1)
         sleep_until_done((done_.load() + enqueued_.load() + 1) / 2, lock);

@@ -49,8 +49,9 @@ struct Settings {
     // The queues through which the host's commands come to a GPU: streams beyond their number share
     // them, and may stand behind each other. 0 = one for each stream.
     int queues = 0;
-    // The number of kernels that the launch queue of a stream holds; an event takes the room of 17.
-    int depth = most_depth;
+    // The number of kernels that the launch queue of a stream holds; an event for which a host may
+    // sleep takes the room of 17. 0 = most_depth commands of any kind.
+    int depth = 0;
     // Calls that may wait for the device do so, and keep all other threads out meanwhile:
     // cudaMalloc, cudaFree, their kin for pinned memory, cuBLAS's handles, new streams.
     bool waits = false;
