@@ -2,8 +2,8 @@
 #   "unhandled system error", "Duplicate GPU detected", "Gloo connectFullMesh failed ... Connection
 #   refused", "The client socket has timed out" or "The IPv6 network addresses of (host, port)
 #   cannot be retrieved"
-# cause: node 0 has not started, or `MASTER_ADDR` does not name it: `nc -zv HOST PORT` says *refused*
-#   where nobody listens, and nothing where a firewall is between
+# cause: node 0 has not started, or `MASTER_ADDR` does not name it: `nc -zv HOST PORT` says
+#   *refused* where nobody listens, and nothing where a firewall is between
 # cause: the ranks talk by an interface that does not lead to the others: `NCCL_SOCKET_IFNAME`,
 #   `GLOO_SOCKET_IFNAME`
 # cause: `getent hosts $(hostname)` says 127.0.0.1 or 127.0.1.1, where no other node finds this one:

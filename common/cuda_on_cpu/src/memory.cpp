@@ -207,8 +207,8 @@ bool map_pages(Allocation& a, int file) {
     return a.pages != nullptr;
 }
 
-// The bytes of a zone that is intact. They come from each place's address: a kernel that copies what
-// follows one array to where another one ends leaves different bytes.
+// The bytes of a zone that is intact. They come from each place's address: a kernel that copies
+// what follows one array to where another one ends leaves different bytes.
 class KnownBytes {
   public:
     // For a zone of at most `red_zone` bytes.

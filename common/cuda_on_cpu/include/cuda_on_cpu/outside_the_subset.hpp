@@ -1,6 +1,6 @@
 #pragma once
-// Names of CUDA that the subset leaves out. Those that a program can only use after one of these, and
-// all others, are unknown to the compiler, as any typing error.
+// Names of CUDA that the subset leaves out. Those that a program can only use after one of these,
+// and all others, are unknown to the compiler, as any typing error.
 #include "cuda_on_cpu/leaves_out.hpp"
 
 CUDA_ON_CPU_LEAVES_OUT(cudaChooseDevice)
