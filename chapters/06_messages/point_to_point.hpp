@@ -25,7 +25,7 @@ struct CostModel {
     }
 };
 
-// Sends `bytes` back and forth between ranks 0 and 1, `rounds` times after a few to warm up, and
+// Sends `bytes` back and forth between ranks 0 and 1, in batches until `rounds` are timed, and
 // returns the time of one message. All ranks of `peers` may call it; the others do nothing, and
 // return a time of 0.
 MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds);
