@@ -26,8 +26,8 @@ struct CostModel {
 };
 
 // Sends `bytes` back and forth between ranks 0 and 1, in batches until `rounds` are timed, and
-// returns the time of one message. All ranks of `peers` may call it; the others do nothing, and
-// return a time of 0.
+// returns the time of one message. All ranks of `peers` call it; the others only wait until both
+// are ready, and return a time of 0.
 MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds);
 
 // Fits the line: alpha to the shortest third of the sizes, beta to the longest third, each as a

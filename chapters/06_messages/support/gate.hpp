@@ -10,7 +10,7 @@ namespace ddp {
 // Holds a stream back until the host has enqueued all that is to be timed on it.
 class Gate {
   public:
-    explicit Gate(Rank& rank);
+    explicit Gate(Rank& rank);  // all ranks make one together
     // Makes what follows on `stream` wait for open(), or for a second if that never comes.
     void close(Stream& stream);
     void open();

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
+#include "common/gpu/stream.hpp"
 
 namespace ddp {
 
 class Communicator;
 class Peers;
-class Stream;
 
 // Sums an array of floats over all ranks, in place, in an array of its own.
 class Candidate {
