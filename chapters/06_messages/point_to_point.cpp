@@ -20,6 +20,7 @@ MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds) {
     // So many that no host waits within a batch; the first of each only lets the ranks meet.
     constexpr std::size_t rounds_of_batch = Peers::most_ahead / 4;
     const int rank = peers.rank().rank();
+    peers.rank().barrier();  // nothing is made for a stream while another rank's kernel waits
     Stream stream;
     ArenaBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
     std::vector<Event> marks(rounds_of_batch + 1);
@@ -28,9 +29,7 @@ MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds) {
         return {bytes, 0};
     std::vector<double> halves;
     while (halves.size() < static_cast<std::size_t>(rounds)) {
-        // A GPU passes a message on sooner than the host enqueues the next one. So the stream
-        // begins when the whole batch is enqueued, and events on it tell the time.
-        gate.close(stream);
+        gate.close(stream);  // a GPU is faster than its host: it begins when all is enqueued
         for (Event& mark : marks) {
             mark.record(stream);
             if (&mark == &marks.back())

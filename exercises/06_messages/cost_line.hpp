@@ -11,8 +11,7 @@ namespace ddp {
 
 // Task line. Returns the alpha and beta for which the line alpha + bytes * beta is nearest to the
 // measured times: the sum of the squares of its relative errors is smallest. The relative error of
-// a time is (alpha + bytes * beta) / seconds - 1. `times` have two or more different sizes, in any
-// order, and no time is 0.
+// a time is (alpha + bytes * beta) / seconds - 1. `times` have two or more different sizes.
 CostModel nearest_line(std::span<const MessageTime> times);
 
 // Task share. Returns the smallest number of bytes for which bytes / seconds reaches `share` of the

@@ -75,21 +75,6 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
     held();
 }
 
-// Any times: no line may be nearer to them than the reader's.
-void check_nearest(const std::vector<MessageTime>& times, const std::string& hint) {
-    const CostModel line = nearest_line(times), nearest = line_by_weight(times, 2);
-    const double yours = sum_of_squares(times, line), least = sum_of_squares(times, nearest);
-    if (yours <= 1.001 * least + 1e-9)
-        return held();
-    std::string all;
-    for (const MessageTime& time : times)
-        all += (all.empty() ? "" : ", ") + std::to_string(time.bytes) + " bytes in " +
-               format_seconds(time.seconds);
-    throw Wrong(all + ": the squares of your line's relative errors add up to " +
-                format_fixed(yours, 5) + ", with " + text_of(line) + "; those of the line with " +
-                text_of(nearest) + " to " + format_fixed(least, 5) + ".\n" + hint);
-}
-
 // From rank 0 to rank 1, over a link that is so slow that nothing else counts.
 constexpr LinkSpeed link{5e6, 5e-3};
 
@@ -155,16 +140,6 @@ void check_lines() {
                                           : i % 2 == 0 ? 0.02
                                                        : -0.02; }, 0.1,
                "The shortest message was faster than alpha here: the line need not go through it.");
-    check_nearest({{4'000, 3e-6}, {64'000, 63e-6}, {1'000'000, 999e-6}},
-                  "The nearest line begins below 0 here: its alpha is negative, and no other is "
-                  "nearer.");
-    check_nearest({{1'000, 5e-6}, {64'000, 4e-6}, {1'000'000, 3e-6}},
-                  "The longer messages were faster here: beta is negative, and no other line is "
-                  "nearer.");
-    check_nearest({{1'000, 5e-6}, {1'000, 8e-6}, {1'000'000, 1e-3}, {1'000'000, 1.4e-3}},
-                  "Two sizes were measured twice each: all four times count.");
-    check_nearest({{1'000'000, 1e-3}, {1'000, 5e-6}, {100'000, 120e-6}},
-                  "The sizes come in any order.");
     check_third_size();
 }
 

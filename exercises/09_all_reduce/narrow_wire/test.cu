@@ -9,7 +9,6 @@
 
 #include "common/report/units.hpp"
 #include "exercises/support/collectives.hpp"
-#include "exercises/support/launches.hpp"
 #include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
 
@@ -235,44 +234,12 @@ void check_what_travels(int ranks, std::size_t bytes) {
             "others.)");
 }
 
-// Checks that the threads of each rank share the chunk that it sums, in what travels, and what they
-// write to its data.
-void check_who_sums(int ranks) {
-    on_ranks(ranks, [&](Rank& rank) {
-        Peers peers(rank, 1 << 20);
-        constexpr std::size_t count = 8192;
-        const auto n = static_cast<std::size_t>(ranks);
-        Buffer<float> data(std::vector<float>(count, 1));
-        auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
-        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(narrow.data())),
-                   results = rank.all_gather(reinterpret_cast<std::uintptr_t>(data.data()));
-        Stream stream;
-        const auto work = [&] {
-            rank.barrier();
-            narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
-            peers.synchronize(stream);
-            rank.barrier();
-        };
-        if (rank.rank() != 0)
-            return work();
-        std::vector<SharedWork> written;
-        for (const std::uintptr_t array : arrays)
-            written.push_back({"narrow", reinterpret_cast<const void*>(array), narrow.size(),
-                               sizeof(__nv_bfloat16), true});
-        for (const std::uintptr_t array : results)
-            written.push_back(
-                {"data", reinterpret_cast<const void*>(array), count, sizeof(float), true});
-        check_shares(ranks_and_elements(ranks, count), written, work);
-    });
-}
-
 void check_one_rounding() {
     check_on(1, {1024}, "The sum of a single rank is its own summand, rounded like any other.");
     for (const int ranks : {2, 4})
         check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
     check_what_travels(4, 200'000);
-    check_who_sums(3);
 }
 
 void check_same_bits() {
