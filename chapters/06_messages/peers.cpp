@@ -144,8 +144,9 @@ void allow_access_to(int device) {
         return;
     DDP_CHECK(cudaDeviceCanAccessPeer(&possible, own, device));
     if (possible == 0)
-        throw std::runtime_error("device " + std::to_string(own) +
-                                 " cannot reach the memory of device " + std::to_string(device));
+        throw std::runtime_error("GPU " + std::to_string(own) + " cannot reach the memory of GPU " +
+                                 std::to_string(device) +
+                                 ": let all ranks share one (CUDA_VISIBLE_DEVICES=0).");
     const cudaError_t error = cudaDeviceEnablePeerAccess(device, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled)
         cudaGetLastError();  // another rank of this process was first

@@ -12,6 +12,16 @@
 #include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
+// Two GPUs of a kind that NVIDIA sells without peer access, while `are_apart`.
+static bool are_apart = false;
+cudaError_t ask_for_access(int* can, int own, int other) asm("__real_" DDP_CAN_ACCESS_PEER);
+cudaError_t can_access(int* can, int own, int other) asm("__wrap_" DDP_CAN_ACCESS_PEER);
+cudaError_t can_access(int* can, int own, int other) {
+    const cudaError_t status = ask_for_access(can, own, other);
+    *can = are_apart ? 0 : *can;
+    return status;
+}
+
 namespace ddp::test {
 namespace {
 
@@ -52,6 +62,18 @@ TEST_CASE("a link is simulated within one GPU") {
     REQUIRE(refusal(half, large, false, true) ==
             "the simulated link works within one GPU: leave --link out, or let the program see one "
             "GPU only (CUDA_VISIBLE_DEVICES=0).");
+}
+
+TEST_CASE("two GPUs that cannot reach each other are named, and what to do") {
+    are_apart = true;
+    World world(thread_options(2));
+    const auto meet = [](Rank& rank) {
+        rank.select_device();
+        Peers peers(rank, 1 << 20);
+    };
+    REQUIRE_THROWS_WITH(world.run(meet), ContainsSubstring("cannot reach the memory of GPU") &&
+                                             ContainsSubstring("(CUDA_VISIBLE_DEVICES=0)"));
+    are_apart = false;
 }
 
 TEST_CASE("more ranks than a small GPU can run are refused") {
