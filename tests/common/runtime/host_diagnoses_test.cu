@@ -512,12 +512,12 @@ TEST_CASE("launches that are refused") {
 
 __global__ void add_all(float* to, float a, int b, double c, bool d, const int* e, long f, float g,
                         unsigned int h, int i, long long j, int k) {
-    *to += a + static_cast<float>(b + c + d + *e + f + g + h + i + j + k);
+    to[threadIdx.x] += a + static_cast<float>(b + c + d + *e + f + g + h + i + j + k);
 }
 __global__ void take_shape(dim3) {}
 
 TEST_CASE("a launch of a kernel's address") {
-    Buffer<float> sum(std::vector<float>{0.5f});
+    Buffer<float> sum(std::vector<float>{0.5f, 7});
     Buffer<int> numbers(std::vector<int>{10});
     float *to = sum.data(), a = 1, g = 64;
     int b = -2, i = 256, k = -1024;
@@ -532,7 +532,7 @@ TEST_CASE("a launch of a kernel's address") {
     DDP_CHECK(cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize, 64));
     DDP_CHECK(cudaLaunchKernel(address, 1, 2, arguments));
     DDP_CHECK(cudaLaunchCooperativeKernel(address, 1, 1, arguments));
-    REQUIRE(sum.to_host_now()[0] == 0.5f - 3 * 82);
+    REQUIRE(sum.to_host_now() == std::vector<float>{0.5f - 2 * 82, 7 - 82});
     dim3 shape;
     void* shapes[] = {&shape};
     require_parts(
