@@ -45,8 +45,7 @@ class RollFailed : public std::runtime_error {
 //
 // Task late. Rank 0 waits until `limit` has passed since its call began, and then throws RollFailed
 // with the lowest rank that has not come. The others learn the same cause from it. They themselves
-// give rank 0 up, as the cause, when they have waited for 2 * limit. No list and no error comes
-// later than that, in whatever pieces the bytes arrive. A rank that waits keeps no core busy.
+// give rank 0 up, as the cause, when they have waited for 2 * limit.
 std::vector<std::string> take_roll(int rank, int world_size, const std::string& address,
                                    const std::vector<int>& connections,
                                    std::chrono::milliseconds limit);
