@@ -57,7 +57,7 @@ require_begun() {  # the reader's all-reduce
 require_solved() {  # PROGRAM
     local chapter exercise wanted count
     wanted=$(sed -n "s/^ddp_bring_along($1 \([a-z0-9_]*\) .*/\1/p" "$root/exercises/CMakeLists.txt")
-    [[ -n $wanted ]] || bad_input "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce."
+    [[ -n $wanted ]] || bad_input "'--algorithm mine' is for: ./book run 07, ./book run 15 and ./book bench all_reduce."
     read -r chapter exercise < <(exercises | grep " $wanted\$")
     count=$(tasks_of "$chapter" "$exercise" | wc -l)
     [[ $(grep -c . "$(record_of "$chapter" "$exercise" solved)" 2>/dev/null) == "$count" ]] ||

@@ -12,9 +12,8 @@ namespace ddp {
 // Copies `data` of rank r to `received` of rank r + distance, counted round: after N - 1 comes 0.
 // Every rank calls it with the same `count` and `distance`, and with two arrays of its own, of
 // `count` elements each, that do not overlap. `data` lies in the rank's arena, and is not changed.
-// Use peers.send() and peers.receive(): each ends when the other rank has made its own call. There
-// are one or more ranks. The work is enqueued on `stream`, or on others that wait for it and for
-// which it waits; the host does not wait.
+// Use peers.send() and peers.receive() on `stream`: each ends when the other rank has made its own
+// call. There are one or more ranks.
 //
 // Task neighbours: `distance` is 1.
 // Task any_distance: it is any number, including 0, negative ones and those above N. No rank waits

@@ -12,7 +12,9 @@ namespace ddp {
 // Enqueues on `stream` a copy of rank `root`'s data[i], i = 0, ..., count - 1, into every rank's
 // data[i]. Every rank calls it with its own array of `count` elements in its arena. `count` may be
 // anything, including 0, and so may the number of ranks. The host does not wait. Work that a rank
-// enqueues on its stream after the call may overwrite that rank's `data`.
+// enqueues on its stream after the call may overwrite that rank's `data`: no rank may end before
+// all have read what they need of it. Where ranks do not pass the same count, begin_collective()
+// returns false, and every thread of the kernel has to end.
 //
 // Task root_0: `root` is 0.
 // Task any_root: `root` is any rank.

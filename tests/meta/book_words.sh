@@ -65,7 +65,7 @@ expect_sentence 2 "CUDA_ON_CPU=races is about kernels on a CPU: call it without 
 expect_sentence 2 "The explorer plays the GPU itself: call it without --gpu." "$book" explore slope --gpu
 expect_sentence 2 "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09." \
     "$book" explore slope --algorithm mine
-expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
+expect_sentence 2 "'--algorithm mine' is for: ./book run 07, ./book run 15 and ./book bench all_reduce." "$book" run 1 --algorithm mine
 expect_sentence 2 "test does not take '-all'; it takes a chapter, --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets

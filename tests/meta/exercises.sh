@@ -33,7 +33,7 @@ fi
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
-    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
+    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},add.cu,gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
             printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}
@@ -50,7 +50,7 @@ fi
     find exercises/21_cluster/labs -type f
     [[ ! $has_solutions ]] || echo solutions/21_cluster/labs_key.md
     # Answers that take part in a chapter's program or bench.
-    sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*.cpp\).*/exercises\/\1/p' exercises/CMakeLists.txt
+    sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*\.c[pu]*\).*/exercises\/\1/p' exercises/CMakeLists.txt
 } | sort -u >"$scratch/known"
 unlisted() { find exercises solutions -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
 wrong=$(unlisted)

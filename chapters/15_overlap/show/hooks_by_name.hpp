@@ -18,6 +18,9 @@ std::vector<std::string> hook_names();
 // at `start_step`. Throws std::invalid_argument for an unknown name.
 BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
                      const FlatBuffers& gradients, int start_step = PowerSgdOptions().start_step);
+// Returns "average": average_bucket, or the reader's own (`./book run 15 --algorithm mine`). It may
+// take half as much of the arena as the gradients have.
+BucketHook further_average(Communicator& communicator, const FlatBuffers& gradients);
 // Returns the arena size, in bytes, that any of these hooks needs beyond ddp_arena_bytes.
 std::size_t hook_arena_bytes(const Module& model);
 
