@@ -115,8 +115,6 @@ def hash_of(tensor):
 def hashes_of(tensors):
     """Returns a number for each; there is one transfer from the device, however many there are."""
     tensors = list(tensors)
-    if not tensors:
-        return []
     by_device = collections.defaultdict(list)
     for k, tensor in enumerate(tensors):
         by_device[tensor.device].append(k)
@@ -148,7 +146,6 @@ class Watched:
         return ([(("parameter", name), each) for name, each in module.named_parameters()]
                 + [(("buffer", name), each) for name, each in module.named_buffers()
                    if id(each) not in own])
-
 
     def notes(self):
         """Returns the class of the model and its forwards, as far as they are known."""
@@ -263,6 +260,8 @@ class Guard:
         self.latest = None     # the pass that has handed out a batch last
         self.trained = self.evaluated = None  # passes whose samples are compared
         self.samples = {}      # rank 0's: all ranks' notes of these
+        self.left_out = {}     # by a data set's id: what is wrong unless its rest is tested, too
+        self.tested_undivided = set()  # ids of the data sets that were
         self.means = collections.deque([0] * WINDOW, maxlen=WINDOW)
         self.all_backwards = self.checked_backwards = 0
         self.is_finished = False
@@ -455,7 +454,7 @@ class Guard:
         if one.epoch is not None:
             self.look_at_order(one)
         elif one.before == one.after and self.watched():  # a test: no backward at all
-            self.look_at_padding(one.loader.sampler)
+            self.look_at_padding(one.loader)
             if self.trained and one.loader.base is self.trained.loader.base:
                 self.evaluated = one
 
@@ -468,16 +467,19 @@ class Guard:
                       "them.")
         one.loader.order_before = one.order
 
-    def look_at_padding(self, sampler):
-        if isinstance(sampler, data.DistributedSampler) and sampler.num_replicas > 1:
+    def look_at_padding(self, loader):
+        sampler, base = loader.sampler, id(loader.base)
+        if not isinstance(sampler, data.DistributedSampler):
+            self.tested_undivided.add(base)
+        elif sampler.num_replicas > 1:
             size, padded = len(sampler.dataset), sampler.total_size
             if padded > size:
                 self.find("padded evaluation", f"DistributedSampler pads {size} samples to "
                           f"{padded}: {padded - size} of them count twice. Give rank r the "
                           "samples r, r + W, ... instead, and sum over the ranks.")
             elif padded < size:
-                self.find("padded evaluation", "DistributedSampler with drop_last leaves out "
-                          f"{size - padded} of {size} samples.")
+                self.left_out[base] = ("DistributedSampler with drop_last leaves out "
+                                       f"{size - padded} of {size} samples.")
 
     # ---- A check ----
 
@@ -685,6 +687,9 @@ class Guard:
             return
         for loader in self.loaders.values():
             self.ends_pass_by_count(loader.now)
+        for base, words in self.left_out.items():
+            if base not in self.tested_undivided:
+                self.find("padded evaluation", words)
         self.check("last")
         if self.rank == 0:
             if not sys.exc_info()[0] and not hasattr(sys, "last_value"):
@@ -808,10 +813,10 @@ def watch(every=100):
     if guard is not None:
         return guard
     guard = Guard(every)
-    around(DistributedDataParallel, "__init__", wrap_init)
+    around(DistributedDataParallel, "__init__", wrap_init(guard.add_model))
     around(DistributedDataParallel, "forward", wrap_forward)
     around(torch.autograd, "backward", wrap_backward)
-    around(Optimizer, "__init__", wrap_optimizer)
+    around(Optimizer, "__init__", wrap_init(guard.optimizers.add))
     register_optimizer_step_pre_hook(lambda optimizer, *_: quietly(guard.before_step, optimizer))
     register_optimizer_step_post_hook(lambda optimizer, *_: quietly(guard.after_step, optimizer))
     around(loading.DataLoader, "__iter__", wrap_iter)
@@ -848,11 +853,13 @@ def quietly(function, *arguments):
     return None
 
 
-def wrap_init(original):
-    def __init__(self, *arguments, **options):
-        original(self, *arguments, **options)
-        guard.add_model(self)
-    return __init__
+def wrap_init(meet):
+    def make(original):
+        def __init__(self, *arguments, **options):
+            original(self, *arguments, **options)
+            meet(self)
+        return __init__
+    return make
 
 
 def wrap_forward(original):
@@ -863,13 +870,6 @@ def wrap_forward(original):
             quietly(guard.goes_forward, self)
         return original(self, *arguments, **options)
     return forward
-
-
-def wrap_optimizer(original):
-    def __init__(self, *arguments, **options):
-        original(self, *arguments, **options)
-        guard.optimizers.add(self)
-    return __init__
 
 
 def wrap_backward(original):

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """The guard names each of the fourteen wrong programs by its fault, and accuses none of the right
-ones; check.py takes the right ones, and refuses those that are mended by leaving out what they are
-for.
-"""
+ones; check.py takes the right ones, and refuses mends that leave out what a program is for."""
 import pathlib
 import re
 import sys
@@ -54,19 +52,15 @@ DEALT = """class Dealt(DistributedSampler):
         torch.manual_seed(9 + self.epoch)
         drawn = torch.randint(0, 64, (512,)).tolist()
         return iter([drawn[k] for k in super().__iter__()])
-
-
 """
 ENDLESS = """class Endless(torch.utils.data.Sampler):
     def __iter__(self):
         generator = torch.Generator().manual_seed(5)
         while True:
             yield from torch.randperm(512, generator=generator).tolist()[rank::2]
-
-
 """
-TEST = ("    for inputs, _ in DataLoader(tests, 32, sampler=DistributedSampler(tests)):\n"
-        "        model(inputs)\n")
+TEST = ("    for each, _ in DataLoader(tests, sampler=DistributedSampler(tests, drop_last=True)):\n"
+        "        model(each)\n")
 HARMLESS = {
     "clipping": [(STEP, f"        {CLIP}{STEP}")],
     "a sum of weighted losses": [
@@ -96,6 +90,10 @@ HARMLESS = {
         (LOG, "    model.eval()\n    with torch.no_grad():\n"
               "        for inputs, labels in DataLoader(samples, batch_size=64):\n"
               "            model(inputs)\n    model.train()\n" + LOG)],
+    "a second test, of those that drop_last leaves out": [
+        (LOG, "    tests = TensorDataset(x[:333], y[:333])\n" + TEST +
+              "    for each, _ in DataLoader(torch.utils.data.Subset(tests, [332])):\n"
+              "        model(each)\n" + LOG)],
     "samples drawn with replacement": [
         (LOADER, "DataLoader(samples, batch_size=32, sampler=torch.utils.data.RandomSampler("
                  "samples, replacement=True, num_samples=256))")],
