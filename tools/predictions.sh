@@ -125,11 +125,12 @@ places() {  # README TEXT: where the sections are that the text links, one a lin
 # import_predictions FILE: adds what somebody has answered in the web edition to my/NN_name/predictions. The file has, for each
 # chapter, "## NN_name", "# date", and the answers as "1. text"; it is not trusted, and what is there already is not added again.
 import_predictions() {
-    local line chapter='' dated='' number added=0 place=0
+    local text line chapter='' dated='' number added=0 place=0
     [[ -f $1 && -r $1 ]] || bad_input "There is no file $1: \"Save my answers\" in the web edition makes one."
-    while IFS= read -r line || [[ -n $line ]]; do
+    (($(wc -c <"$1") <= 1 << 20)) || bad_input "$1 is longer than 1 MiB, and so no file of the web edition's answers."
+    text=$(tr -d '\r' <"$1" | tr '\000-\011\013-\037\177' '[?*]')  # what is kept is printed on a terminal
+    while IFS= read -r line; do
         place=$((place + 1))
-        line=${line%$'\r'}
         case $line in
             '## '*)
                 chapter=$(chapters | grep -xF -- "${line#'## '}") || bad_input "$1:$place: there is no chapter '${line#'## '}'."
@@ -138,9 +139,8 @@ import_predictions() {
             '') ;;
             *) bad_input "$1:$place: this is no file of the web edition's answers." ;;
         esac
-    done <"$1"
-    while IFS= read -r line || [[ -n $line ]]; do
-        line=${line%$'\r'}
+    done <<<"$text"
+    while IFS= read -r line; do
         case $line in
             '## '*) chapter=${line#'## '} dated='' ;;
             '# '*) dated=$line ;;
@@ -152,6 +152,6 @@ import_predictions() {
                 dated='' added=$((added + 1))
                 ;;
         esac
-    done <"$1"
+    done <<<"$text"
     echo "Answers that were added to my/: $added."
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -24,8 +25,10 @@ void open_standard_streams() {
 
 // Prints the error and returns `status`. stdout is flushed first, so the order is right where both
 // streams go to one place. The sentence is written by one call: if a launcher ends the whole job,
-// this process may not live long enough for a second one.
-int failed(const std::string& what, int status) {
+// this process may not live long enough for a second one. What it quotes may hold anything.
+int failed(std::string what, int status) {
+    std::ranges::replace_if(
+        what, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
     std::cout.flush();
     std::cerr << "error: " + what + "\n" << std::flush;
     return status;

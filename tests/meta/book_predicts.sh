@@ -117,13 +117,13 @@ done
 # Answers from the web edition are added, once, and only where the file is one of its files.
 saved=$scratch/predictions.txt
 # shellcheck disable=SC2016  # this is text
-printf '## 01_line\n# 2026-01-03 10:00\n1. five $(touch got)\n3. it does\n## 02_slope\n1. up\r\n' >"$saved"
+printf '## 01_line\n# 2026-01-03 10:00\n1. five $(touch got)\n3. it does\n## 02_slope\n1. up\e[2J\r\n' >"$saved"
 for added in 2 0; do
     expect 0 "Answers that were added to my/: $added." ./book progress --import "$saved"
 done
 # shellcheck disable=SC2016
 [[ $(tail -n 2 "$kept") == $'# 2026-01-03 10:00\n1. five $(touch got)' && ! -e got ]] || complain "this is imported: $(cat "$kept")"
-[[ $(cat my/02_slope/predictions) == "1. up" ]] || complain "this is imported: $(cat my/02_slope/predictions)"
+[[ $(cat my/02_slope/predictions) == "1. up?[2J" ]] || complain "this is imported: $(cat my/02_slope/predictions)"
 cp "$scratch/kept" "$kept"
 expect_sentence 2 "There is no file gone: \"Save my answers\" in the web edition makes one." ./book progress --import gone
 refuse() { printf %b "$1" >"$saved" && expect_sentence 2 "$saved:$2" ./book progress --import "$saved"; }  # FILE'S_TEXT WORDS
@@ -131,6 +131,7 @@ refuse '## 01_line\n1. six\n## 03_gone\n' "3: there is no chapter '03_gone'."
 refuse '## ../01_line\n' "1: there is no chapter '../01_line'."
 refuse '1. six\n' "1: no line '## NN_name' says of which chapter this is."
 refuse '## 01_line\nsix\n' "2: this is no file of the web edition's answers."
+head -c 20M /dev/zero >"$saved" && expect_sentence 2 "$saved is longer than 1 MiB" ./book progress --import "$saved"
 cmp -s "$scratch/kept" "$kept" || complain "a file that is refused has been read: $(cat "$kept")"
 
 expect_sentence 1 "No file can be made in /nonexistent: set TMPDIR to a folder that is yours." \

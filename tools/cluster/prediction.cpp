@@ -35,7 +35,7 @@ void read_parameter(const std::string& line, const std::string& place, ForeignTr
         throw OptionError(place +
                           " must be a name, a number of elements and a type, such as "
                           "'fc1.weight 200704 float32', but is '" +
-                          line + "'.");
+                          line.substr(0, 100) + "'.");
     training.parameters.push_back({name, elements, types.at(type)});
     if (time_s)
         training.times_s.push_back(*time_s);
@@ -117,22 +117,28 @@ std::vector<PredictedStep> predict_caps(const ForeignTraining& training, int ran
 }  // namespace
 
 ForeignTraining read_training(const std::filesystem::path& path) {
+    const auto refuse = [&](const std::string& words) {
+        throw OptionError("The list of parameters '" + path.string() + "' " + words);
+    };
     std::ifstream file(path);
     if (!file)
-        throw OptionError("The list of parameters '" + path.string() +
-                          "' cannot be read: --parameters takes a file.");
+        refuse("cannot be read: --parameters takes a file.");
+    std::string list((1 << 20) + 1, ' ');
+    file.read(list.data(), static_cast<std::streamsize>(list.size()));
+    if (file)
+        refuse("is longer than 1 MiB: is it another file?");
+    list.resize(static_cast<std::size_t>(file.gcount()));
     ForeignTraining training;
+    std::istringstream lines(list);
     std::string line;
-    for (int number = 1; std::getline(file, line); number++)
+    for (int number = 1; std::getline(lines, line); number++)
         if (line.find_first_not_of(" \t\r") != line.npos)
             read_parameter(line, "Line " + std::to_string(number) + " of " + path.string(),
                            training);
     if (training.parameters.empty())
-        throw OptionError("The list of parameters '" + path.string() +
-                          "' has none: it needs a line for each.");
+        refuse("has none: it needs a line for each.");
     if (!training.times_s.empty() && training.times_s.size() != training.parameters.size())
-        throw OptionError("The list of parameters '" + path.string() +
-                          "' has times for some of them: it needs them for all, or for none.");
+        refuse("has times for some of them: it needs them for all, or for none.");
     training.backward_s = std::accumulate(training.times_s.begin(), training.times_s.end(), 0.0);
     return training;
 }

@@ -115,6 +115,8 @@ TEST_CASE("prediction: a list of parameters, and lines that are none") {
                           ContainsSubstring("Line 2 of " + list.string()) &&
                               ContainsSubstring("but is '" + std::string(line) + "'."));
     }
+    std::ofstream(list) << std::string((1 << 20) + 1, 'a');
+    CHECK_THROWS_WITH(read_training(list), ContainsSubstring("is longer than 1 MiB"));
     std::ofstream(list) << "\n";
     CHECK_THROWS_WITH(read_training(list),
                       ContainsSubstring("has none: it needs a line for each."));
