@@ -154,6 +154,9 @@ class Predictions(unittest.TestCase):
         self.assertEqual(predictions.first_match(r"ring +[0-9.]+ [A-Z]+ +([0-9.]+)", lines), "1.50")
         self.assertIsNone(predictions.first_match("^tree ([0-9]+)", lines))
 
+    def test_no_value_ends_its_script(self):
+        self.assertEqual(predictions.json_script("<!--<script>", "id=a").count("<"), 2)
+
     def test_the_last_of_the_readers_own_counts(self):
         kept = predictions.own_measurements("1. 3 (arrays)\n2. x\n1. 4 (arrays)\n")
         self.assertEqual(kept, {"1": "4 (arrays)", "2": "x"})

@@ -84,11 +84,16 @@ class ReadPredictions(SphinxTransform):
                 yield from block.astext().splitlines()
 
 
+def json_script(value, attributes):
+    """Returns an element from which a script takes the value, in which no < can end or hide it."""
+    data = json.dumps(value).replace("<", "\\u003c")
+    return f'<script type="application/json" {attributes}>{data}</script>'
+
+
 def visit_predictions(self, node):
     if self.builder.name == "html":
         asked = {"chapter": node["chapter"], "questions": node["questions"]}
-        data = json.dumps(asked).replace("</", "<\\/")
-        self.body.append(f'<script type="application/json" id="book-predictions">{data}</script>')
+        self.body.append(json_script(asked, 'id="book-predictions"'))
     raise nodes.SkipNode
 
 

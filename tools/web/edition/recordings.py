@@ -6,7 +6,6 @@ of ranks: NAME_8_ranks.csv. A picture stays one if the text speaks of its places
 """
 import csv
 import datetime
-import json
 import re
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from . import links
+from . import links, predictions
 
 LOGGER = logging.getLogger(__name__)
 
@@ -110,8 +109,8 @@ def depart_recording(self, node):
     if self.builder.name != "html":
         return
     for path, made in node["runs"]:
-        text = json.dumps(shortened(Path(path).read_text())).replace("</", "<\\/")
-        self.body.append(f'<script type="application/json" data-made="{made}">{text}</script>')
+        csv_text = shortened(Path(path).read_text())
+        self.body.append(predictions.json_script(csv_text, f'data-made="{made}"'))
     self.body.append("</figure>")
 
 
