@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
                     "How does one device learn? House prices by stochastic gradient descent.");
     options.add_int("--houses", mine.houses, {2, 100'000}, "how many houses to learn from");
     options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "passes through all houses");
+    options.with_quick("--epochs", [&] { mine.epochs = 20; });
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
                    "this chapter computes on one device; ranks begin in 05_ranks");
@@ -66,20 +67,19 @@ int run(int argc, char** argv) {
     const CommonOptions common = options.parse(argc, argv);
     const std::vector<House> houses =
         make_houses(static_cast<std::size_t>(mine.houses), common.seed);
-    const int epochs = common.quick ? std::min(mine.epochs, 20) : mine.epochs;
     Device device;
     const HouseData data(device, houses);
-    show_by_hand(device, houses, data, epochs, mine.learning_rate, common.csv);
+    show_by_hand(device, houses, data, mine.epochs, mine.learning_rate, common.csv);
     HouseModel model(device);
     PlainSgd optimizer(model.parameters(), mine.learning_rate);
     show_step(model, optimizer, data, 0, beside(common.csv, "tape"));
     show_step(model, optimizer, data, 1, {});
     write_houses(common.csv, houses);
     CsvWriter path(common.csv, {"learning_rate", "epoch", "step", "w1", "w2", "b", "loss"});
-    const double loss = descend(model, optimizer, data, epochs, path);
-    Table table(
-        "After " + format_count(epochs) + " epochs of " + std::to_string(houses.size()) + " houses",
-        {"", "w1", "w2", "b", "mean squared error"});
+    const double loss = descend(model, optimizer, data, mine.epochs, path);
+    Table table("After " + format_count(mine.epochs) + " epochs of " +
+                    std::to_string(houses.size()) + " houses",
+                {"", "w1", "w2", "b", "mean squared error"});
     std::vector<std::string> learned = row_of("learned", model);
     learned.push_back(format_fixed(loss, 4));
     table.row(learned);

@@ -43,7 +43,7 @@ void show_times(const KernelsOptions& mine, const CommonOptions& common) {
     std::vector<BlockReduce> versions;
     for (const ReduceVersion version : reduce_versions)
         versions.push_back({version, block_threads});
-    const std::size_t elements = static_cast<std::size_t>(mine.elements) / (common.quick ? 4 : 1);
+    const auto elements = static_cast<std::size_t>(mine.elements);
     const std::vector<ReduceTime> times = time_reductions(versions, elements, common.quick ? 3 : 9);
     report_work(versions, times, common.csv);
     std::cout << "\n";
@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
     Options options("kernels",
                     "What is a kernel? Threads, streams, races, barriers, and five sums.");
     options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
+    options.with_quick("--elements", [&] { mine.elements = mine.elements / 4; });
     options.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
                    "this chapter computes on one device; ranks begin in 05_ranks");

@@ -46,6 +46,7 @@ CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
     options.add_int("--epochs", mine.epochs, {1, 10'000}, "passes over the training samples");
+    options.with_quick("--epochs", [&] { mine.epochs = 2; });
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step");
     options.add_double(
         "--learning-rate", mine.learning_rate, {1e-12, 1e6},
@@ -64,8 +65,6 @@ CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
 int run(int argc, char** argv) {
     NetworkOptions mine;
     const CommonOptions common = parse(argc, argv, mine);
-    if (common.quick)
-        mine.epochs = std::min(mine.epochs, 2);
     const FashionMnist data = load_data(common);
     require_batch(mine.batch, data.train);
     Trace trace(common.trace);

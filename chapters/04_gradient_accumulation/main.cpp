@@ -81,18 +81,16 @@ int run(int argc, char** argv) {
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1},
                        "length of a step with the houses");
     options.add_int("--passes", mine.passes, {1, 100'000}, "passes over the two houses");
+    options.with_quick("--passes", [&] { mine.passes = 100; });
     add_picture_sizes(options, pictures);
     options.add_int("--steps", pictures.steps, {1, 10'000}, "steps with the pictures");
+    options.with_quick("--steps", [&] { pictures.steps = 3; });
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
                    "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, whole and divided");
     options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
     options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");
     const CommonOptions common = options.parse(argc, argv);
-    if (common.quick) {
-        mine.passes = std::min(mine.passes, 100);
-        pictures.steps = std::min(pictures.steps, 3);
-    }
     if (common.data.extension() == ".csv")
         throw OptionError("this chapter's --data takes pictures; 03_network takes a table, too.");
     const LabelledImages images =

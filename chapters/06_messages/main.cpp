@@ -46,7 +46,7 @@ void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions
     std::vector<MessageTime> times;
     const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
     for (std::size_t bytes = 4; bytes <= largest; bytes *= 4)
-        times.push_back(ping_pong(peers, bytes, common.quick ? 10 : mine.rounds));
+        times.push_back(ping_pong(peers, bytes, mine.rounds));
     if (rank.rank() == 0)
         print_costs(times, common);
 }
@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
     MessagesOptions mine;
     Options options("messages", "How does data get from one device to another?");
     options.add_int("--rounds", mine.rounds, {1, 100'000}, "ping-pongs of each size");
+    options.with_quick("--rounds", [&] { mine.rounds = 10; });
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
     options.example("--ranks 2", "two threads");
     options.example("--processes 2 --quick", "two processes, by our own launcher");

@@ -40,7 +40,7 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
     const auto sizes = sizes_up_to(static_cast<std::size_t>(mine.mebibytes) << 20, 16);
-    const auto measurements = measure_orders(rank, sizes, shape, common.quick ? 2 : mine.rounds);
+    const auto measurements = measure_orders(rank, sizes, shape, mine.rounds);
     if (rank.rank() != 0)
         return;
     report_orders(placement.text(), measurements, file);
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
     mine.order.add_to(options);
     options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
+    options.with_quick("--rounds", [&] { mine.rounds = 2; });
     options.refuse({"--levels"}, "the program shows both");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"},

@@ -62,9 +62,7 @@ void show_rank_0_only(World& world) {
         std::cout << "Every rank calls it, and rank 0 prints: it goes through.\n";
 }
 
-int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
-    if (common.quick)
-        mine.steps = std::min(mine.steps, 12);
+int run(World& world, const CommonOptions& common, const DataParallelOptions& mine) {
     const LabelledImages images = load_data(world, common).train;
     const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
     world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
@@ -85,6 +83,7 @@ int main(int argc, char** argv) {
     DataParallelOptions mine;
     Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
     options.add_int("--steps", mine.steps, {1, 60'000}, "steps of each training run");
+    options.with_quick("--steps", [&] { mine.steps = 12; });
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
     options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "what reduces the gradients");

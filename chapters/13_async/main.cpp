@@ -15,6 +15,7 @@ using namespace ddp;
 void add_options(Options& options, ExperimentOptions& mine, double& compute_ms) {
     options.add_int("--gradients", mine.gradients, {1, 1'000'000},
                     "gradients of each training run");
+    options.with_quick("--gradients", [&] { mine.gradients = 96; });
     options.add_int("--batch", mine.batch, {1, 256}, "samples per gradient");
     options.add_double("--learning-rate", mine.learning_rate, {1e-6, 10},
                        "of a step with the gradients of all workers");
@@ -33,7 +34,6 @@ void add_options(Options& options, ExperimentOptions& mine, double& compute_ms) 
 
 int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
     mine.seed = common.seed;
-    mine.gradients = std::min(mine.gradients, common.quick ? 96 : mine.gradients);
     if (mine.gradients < world.world_size())
         throw OptionError("--gradients " + std::to_string(mine.gradients) +
                           " is less than one for each of " + std::to_string(world.world_size()) +

@@ -74,10 +74,8 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     watched = watch.steps();
 }
 
-int run(World& world, const CommonOptions& common, OverlapOptions mine) {
+int run(World& world, const CommonOptions& common, const OverlapOptions& mine) {
     mine.order.require(world.job());
-    if (common.quick)
-        mine.epochs = 1;
     const FashionMnist data = load_data(world, common);
     require_batch(mine.batch, data.train.count(), world.world_size());
     Trace trace(world.has_rank_0() ? common.trace : "");
@@ -97,6 +95,7 @@ int main(int argc, char** argv) {
                     "Can communication hide behind computation? Fashion-MNIST on several ranks.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
     options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each sample");
+    options.with_quick("--epochs", [&] { mine.epochs = 1; });
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
                        "length of a step at first; it falls with every epoch");

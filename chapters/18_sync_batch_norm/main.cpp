@@ -53,9 +53,7 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
               << " with BatchNorm and " << format_seconds(median(with)) << " with SyncBatchNorm.\n";
 }
 
-int run(World& world, const CommonOptions& common, SyncOptions mine) {
-    if (common.quick)
-        mine.epochs = std::min(mine.epochs, 2);
+int run(World& world, const CommonOptions& common, const SyncOptions& mine) {
     ShapeSets data;
     world.prepare([&] {
         data = make_shape_sets(common.quick ? 384 : 1152, common.quick ? 120 : 300, common.seed);
@@ -81,6 +79,7 @@ int main(int argc, char** argv) {
     SyncOptions mine;
     Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
     options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
+    options.with_quick("--epochs", [&] { mine.epochs = 2; });
     options.add_int("--batch", mine.batch, {2, 64}, "pictures per step and rank");
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.refuse({"--data"}, "the pictures are drawn");

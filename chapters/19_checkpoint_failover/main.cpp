@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
     options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "the rule of a step");
     CheckpointPlan& checkpoints = mine.plan.checkpoints;
     options.add_int("--every", checkpoints.every, {1, 1'000'000}, "steps between two checkpoints");
+    options.with_quick("--every", [&] { checkpoints.every = 10; });
     options.add_int("--keep", checkpoints.keep, {1, 1000}, "how many checkpoints to keep");
     options.add_text("--folder", mine.folder, "for the checkpoints; %h is the node's name");
     options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
@@ -98,8 +99,6 @@ int run(int argc, char** argv) {
     options.example("--train --folder run1", "again after Ctrl-C: it continues");
     options.example("--supervise --folder run1", "and kill -9 what you like");
     const CommonOptions common = options.parse(argc, argv);
-    if (common.quick)
-        checkpoints.every = std::min(checkpoints.every, 10);
     const StartedBy starter = find_starter(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);

@@ -32,8 +32,6 @@ void complete(ShardedOptions& mine, const CommonOptions& common) {
     StagePlan& plan = mine.plan;
     plan.seed = common.seed;
     plan.stage = mine.stages().back();
-    if (common.quick)
-        plan.steps = std::min(plan.steps, 5);
     if (plan.batch == 0)
         plan.batch = plan.model == "mlp" ? 32 : 4;
     if (mine.saves() && plan.stage == 0)
@@ -93,6 +91,7 @@ int main(int argc, char** argv) {
                        "what is divided; 0 is DDP");
     options.add_choice("--model", mine.plan.model, {"mlp", "transformer"}, "what is trained");
     options.add_int("--steps", mine.plan.steps, {1, 100'000}, "of each training");
+    options.with_quick("--steps", [&] { mine.plan.steps = 5; });
     options.add_int("--batch", mine.plan.batch, {0, 60'000},
                     "samples a step and rank; 0: 32 pictures, or 4 sentences");
     options.add_choice("--optimizer", mine.plan.optimizer, {"adam", "sgd"},

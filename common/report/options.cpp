@@ -138,8 +138,8 @@ struct Options::Parser {
     std::string about;
     std::vector<Entry> entries;
     std::vector<std::string> examples;
+    std::vector<std::pair<std::string, std::function<void()>>> quick;  // for an option not given
     CommonOptions common;
-    bool timeout_given = false;
 
     Parser(const std::string& program, const std::string& about_program)
         : app("", program), about(about_program) {
@@ -211,8 +211,8 @@ void Options::Parser::add_common_options() {
          false},
         [this](const std::string& text) {
             common.timeout_s = parse_double("--timeout", {0, longest_timeout_s}, text);
-            timeout_given = true;
         });
+    quick.emplace_back("--timeout", [this] { common.timeout_s = 10; });
     add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us", "",
          false},
         [this](const std::string& text) { common.link = parse_link(text); });
@@ -351,6 +351,10 @@ void Options::add_taken(const std::string& name, const std::string& value, const
         [this, take = std::move(take)](const std::string& text) { take(text, parser_->common); });
 }
 
+void Options::with_quick(const std::string& name, std::function<void()> shorten) {
+    parser_->quick.emplace_back(name, std::move(shorten));
+}
+
 void Options::refuse(const std::vector<std::string>& names, const std::string& reason) {
     for (const std::string& name : names) {
         if (name == "--processes")
@@ -384,12 +388,13 @@ CommonOptions Options::parse(int argc, const char* const* argv) {
     }
     parser_->check_switches(argc, argv);
     parser_->check_extras();
+    for (const auto& [name, shorten] : parser_->quick)
+        if (parser_->common.quick && parser_->app.count(name) == 0)
+            shorten();
     CommonOptions common = parser_->common;
     if (common.ranks && common.processes)
         throw OptionError(
             "--ranks makes threads and --processes makes processes: give one of them only.");
-    if (common.quick && !parser_->timeout_given)
-        common.timeout_s = 10;
     if (!parser_->offers("--processes"))
         require_writable(common);
     return common;

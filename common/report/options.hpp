@@ -111,6 +111,9 @@ class Options {
     void add_taken(const std::string& name, const std::string& value, const std::string& help,
                    Take take);
 
+    // Calls `shorten` with --quick, unless the option `name`, whose field that sets, is given.
+    void with_quick(const std::string& name, std::function<void()> shorten);
+
     // Refuses common options that make no sense here. --help leaves them out, and giving one is an
     // error that quotes `reason`, which says why and what to do: "one device has no ranks: they
     // begin in 05_ranks".

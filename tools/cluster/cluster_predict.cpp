@@ -171,6 +171,7 @@ int run_predict(int argc, char** argv) {
     options.add_text("--late", mine.late, "by how much its last rank comes late");
     options.add_int("--ranks", mine.ranks, {2, 4096}, "for which the cap is chosen");
     options.add_int("--most-ranks", mine.most_ranks, {2, 4096}, "the last row of the second table");
+    options.with_quick("--most-ranks", [&] { mine.most_ranks = 64; });
     options.refuse({"--processes", "--slowly", "--timeout"}, "ranks are only simulated here");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.example("--parameters list --link 50us,1.2GB/s --backward 120ms", "eight ranks");
@@ -193,8 +194,7 @@ int run_predict(int argc, char** argv) {
     show_caps(training, mine.ranks, recorded, file);
     if (recorded)
         show_changes(training, mine.ranks, late_s, file);
-    show_ranks(training, common.quick ? std::min(mine.most_ranks, 64) : mine.most_ranks,
-               recorded.has_value(), file);
+    show_ranks(training, mine.most_ranks, recorded.has_value(), file);
     return 0;
 }
 

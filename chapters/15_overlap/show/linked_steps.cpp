@@ -83,8 +83,7 @@ void print(int ranks, const LinkSpeed& link, const LinkedSteps& steps) {
     row("on", medians(on), is_quick ? "-" : format_percent(hidden_share(off, on)));
     table.note("Eight linear layers, 512 wide, made-up samples, a bucket for each layer.");
     table.note(is_quick
-                   ? "So few steps show how a step is made up, and not how much overlap hides: run "
-                     "it without --quick."
+                   ? "So few steps do not show how much overlap hides: run it without --quick."
                    : "Hidden: the time that overlap saves, as a share of the most that it could "
                      "save.");
     std::cout << table << "\n";

@@ -43,6 +43,7 @@ simulator::Cluster node_of(const SimulatorOptions& mine) {
 
 void add_simulator_options(Options& options, SimulatorOptions& mine) {
     options.add_int("--most-ranks", mine.most_ranks, {1, 8192}, "the last row of the simulation");
+    options.with_quick("--most-ranks", [&] { mine.most_ranks = 512; });
     options.add_int("--per-node", mine.ranks_per_node, {1, 64}, "ranks of a simulated node");
     options.add_int("--ports", mine.ports, {1, 64}, "network ports of a simulated node");
     options.add_text("--inside", mine.inside, "a link within a node: BANDWIDTH,LATENCY");
@@ -67,7 +68,7 @@ Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& comm
         throw OptionError("--most-ranks must be at least the ranks of one node, --per-node.");
     Question question{
         .node = node_of(mine),
-        .most_ranks = common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
+        .most_ranks = mine.most_ranks,
         .step = usual_step(),
         .jitter = mine.jitter,
         .delays = mine.delays == "even" ? simulator::Delays::even : simulator::Delays::exponential,

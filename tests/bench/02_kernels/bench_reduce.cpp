@@ -26,14 +26,15 @@ int run(int argc, char** argv) {
     Settings mine;
     Options options("bench_reduce", "How fast the versions of the block reduction read.");
     options.add_int("--elements", mine.elements, {1 << 16, 1 << 28}, "floats to add up");
+    options.with_quick("--elements", [&] { mine.elements = mine.elements / 8; });
     options.add_int("--rounds", mine.rounds, {3, 100'000}, "measurements of each, taken in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 3; });
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
                    "this bench adds up an array of one device");
     const CommonOptions common = options.parse(argc, argv);
-    const std::size_t elements = static_cast<std::size_t>(mine.elements) / (common.quick ? 8 : 1);
+    const auto elements = static_cast<std::size_t>(mine.elements);
     report("An array of " + format_bytes(4.0 * static_cast<double>(elements)) + " to one sum",
-           time_reductions(all_versions(common.quick), elements, common.quick ? 3 : mine.rounds),
-           common.csv);
+           time_reductions(all_versions(common.quick), elements, mine.rounds), common.csv);
     return 0;
 }
 

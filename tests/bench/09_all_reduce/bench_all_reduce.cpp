@@ -148,6 +148,9 @@ void add_options(Options& options, Settings& settings) {
     options.add_int("--jobs", settings.jobs, {1, 1000}, "jobs of each kind, which take turns");
     options.add_int("--rounds", settings.rounds, {1, 1000},
                     "rounds of a job: a batch of each in turn");
+    options.with_quick("--sizes", [&] { settings.sizes = {4, 64, 1024}; });
+    options.with_quick("--jobs", [&] { settings.jobs = 1; });
+    options.with_quick("--rounds", [&] { settings.rounds = 1; });
     std::vector<std::string> algorithms{"all", "native"};
     for (const ListedAllReduce& listed : all_reduces)
         algorithms.push_back(listed.name);
@@ -207,10 +210,6 @@ int run(int argc, char** argv) {
     if (find_starter(common) != StartedBy::nobody) {
         take_part(mine, common);
         return 0;
-    }
-    if (common.quick) {
-        mine.sizes = {4, 64, 1024};
-        mine.jobs = mine.rounds = 1;
     }
     const std::vector<OtherMpi> others = other_mpis(mine.other_mpis);
     CsvWriter file(common.csv, comparison_columns());

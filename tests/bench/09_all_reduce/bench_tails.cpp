@@ -207,13 +207,12 @@ int run(int argc, char** argv) {
     options.add_ints("--sizes", mine.sizes, {1, 1 << 16}, "KiB of the arrays");
     options.add_int("--calls", mine.calls, {1, 100'000}, "in a row");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "such rows of each size");
+    options.with_quick("--rounds", [&] { mine.rounds = 2; });
     options.refuse({"--ranks", "--link", "--seed", "--data", "--trace"},
                    "each rank is a process here, as many as --processes says, whose threads the "
                    "system counts; nothing is random, read or simulated");
     options.example("--processes 4 --sizes 4,1024", "four ranks, a short and a long array");
     CommonOptions common = options.parse(argc, argv);
-    if (common.quick)
-        mine.rounds = 2;
     if (find_starter(common) == StartedBy::nobody) {
         if (!common.processes)
             common.processes = 2;

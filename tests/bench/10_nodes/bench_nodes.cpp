@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
     Options options("bench_nodes", "How fast the all-reduces between nodes are, beside the link.");
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds: a batch of each in turn");
+    options.with_quick("--sizes", [&] { mine.sizes = {4, 64, 1024}; });
+    options.with_quick("--rounds", [&] { mine.rounds = 1; });
     options.add_text("--gloo", mine.gloo, "a Python that has PyTorch: measure its Gloo, too");
     mine.order.add_to(options);
     options.refuse({"--shape"}, "simulated nodes have no link");
@@ -53,8 +55,6 @@ int main(int argc, char** argv) {
             throw OptionError(
                 "This bench takes ranks on several nodes: ./book cluster up 2x2 --link 100Mbit -- "
                 "./book bench nodes.");
-        if (common.quick)
-            mine.sizes = {4, 64, 1024}, mine.rounds = 1;
         run(world, common, mine);
         return 0;
     });

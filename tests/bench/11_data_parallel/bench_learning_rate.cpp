@@ -138,13 +138,12 @@ int main(int argc, char** argv) {
     Options options("bench_learning_rate", "How must the learning rate change with the ranks?");
     options.add_double("--learning-rate", mine.learning_rate, {1e-9, 1e6}, "of one rank");
     options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
+    options.with_quick("--epochs", [&] { mine.epochs = 2; });
     options.add_int("--pictures", mine.pictures, {1, 60'000}, "how many of them");
     options.add_int("--batch", mine.batch, {1, 10'000}, "pictures per step and rank");
     options.refuse({"--link", "--trace"}, "this bench prints one table");
     options.example("--ranks 8", "one rank against eight");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        if (common.quick)
-            mine.epochs = std::min(mine.epochs, 2);
         const FashionMnist data = load_data(world, common);
         require_batch(mine.batch * world.world_size(), data.train);
         world.run([&](Rank& rank) { compare(rank, data, mine, common); });

@@ -117,12 +117,11 @@ int main(int argc, char** argv) {
     Options options("bench_one_process",
                     "One process for all devices, beside one rank for each: what is a step?");
     options.add_int("--steps", mine.steps, {1, 10'000}, "steps to measure");
+    options.with_quick("--steps", [&] { mine.steps = 3; });
     options.add_int("--batch", mine.batch, {1, 10'000}, "samples per step and replica");
     options.refuse({"--link", "--trace"}, "this bench prints one table");
     options.example("--ranks 2 --batch 64", "two replicas");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        if (common.quick)
-            mine.steps = std::min(mine.steps, 3);
         const LabelledImages images = load_data(world, common).train;
         require_batch(mine.batch * world.world_size(), images);
         world.run([&](Rank& rank) { compare(rank, images, mine, common.seed); });

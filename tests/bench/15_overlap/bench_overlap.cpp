@@ -60,7 +60,7 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
         };
     };
     const Measurement variants[] = {measurement(training_off, off), measurement(training_on, on)};
-    interleave(variants, 1, common.quick ? 3 : mine.rounds);
+    interleave(variants, 1, mine.rounds);
     off.erase(off.begin());  // the warm-up
     on.erase(on.begin());
     return {medians(off), medians(on), hidden_share(off, on), training_on.gradient_bytes()};
@@ -129,6 +129,7 @@ int run(int argc, char** argv) {
                      "how many train together, one after the other");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 3; });
     options.add_flag("--record", mine.record,
                      "instead: timelines of steps over four links, with four sizes of buckets");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");

@@ -295,7 +295,7 @@ void take_turns(std::deque<Entry>& entries, int steps, int rounds) {
 void measure(const std::string& model, const TrainOptions& mine, const CommonOptions& common,
              TrainReport& report) {
     std::deque<Entry> entries = start_all(model, mine, common.seed);
-    take_turns(entries, steps_of_round(model, common.quick), common.quick ? 3 : mine.rounds);
+    take_turns(entries, steps_of_round(model, common.quick), mine.rounds);
     report.add(entries, mine.batch);
 }
 
@@ -311,7 +311,7 @@ void measure_job(Rank& rank, const std::string& model, const TrainOptions& mine,
     add(model, rank.world_size() == 1);
     if (rank.world_size() > 1)
         add(model + "_copies", true);
-    take_turns(entries, steps_of_round(model, common.quick), common.quick ? 3 : mine.rounds);
+    take_turns(entries, steps_of_round(model, common.quick), mine.rounds);
     if (rank.rank() == 0)
         report.add(entries, mine.batch);
 }
@@ -342,6 +342,7 @@ int run(int argc, char** argv) {
     options.add_choice("--model", mine.model, {"mlp", "cnn", "both"}, "what to train");
     options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 3; });
     options.add_text("--pytorch", mine.pytorch,
                      "the Python whose PyTorch to measure; auto: python3, if it has one; off");
     options.add_flag("--serve", mine.serve,

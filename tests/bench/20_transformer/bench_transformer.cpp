@@ -304,6 +304,7 @@ int run(int argc, char** argv) {
     options.add_int("--sentences", mine.sentences, {1, 10'000},
                     "pairs of sentences a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 1; });
     options.add_text("--pytorch", mine.pytorch,
                      "the Python whose PyTorch to measure; auto: python3, if it has one; off");
     options.add_flag("--serve", mine.serve,
@@ -344,7 +345,7 @@ int run(int argc, char** argv) {
         std::vector<Measurement> variants;
         for (Entry& entry : entries)
             variants.push_back([&entry, steps] { return entry.run(steps); });
-        interleave(variants, 0, common.quick ? 1 : mine.rounds);
+        interleave(variants, 0, mine.rounds);
         report.add(entries, width, mine.sentences);
     }
     report.print();

@@ -88,8 +88,11 @@ int run(int argc, char** argv) {
     BenchOptions mine;
     Options options("bench_sharded", "What the stages cost: over a link, without one, at scale.");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
+    options.with_quick("--batch", [&] { mine.batch = 128; });
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 3; });
     options.add_int("--most-ranks", mine.most_ranks, {8, 8192}, "the last row of the simulation");
+    options.with_quick("--most-ranks", [&] { mine.most_ranks = 512; });
     options.add_text("--pytorch", mine.pytorch,
                      "the Python whose fully_shard to measure; auto: python3, if it has one; off");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
@@ -97,10 +100,6 @@ int run(int argc, char** argv) {
     CommonOptions common = options.parse(argc, argv);
     const int ranks = common.ranks.value_or(2);
     common.ranks = ranks;
-    if (common.quick) {
-        mine.batch = std::min(mine.batch, 128);
-        mine.rounds = std::min(mine.rounds, 3);
-    }
     if (ranks < 2)
         throw OptionError("--ranks must be at least 2: one rank sends nothing.");
     std::optional<BenchmarkSubprocess> pytorch = start_fully_shard(mine.pytorch, ranks);
@@ -115,8 +114,7 @@ int run(int argc, char** argv) {
     show_free_batches(operations / (bare.forward_s + bare.backward_s), link.bytes_per_second,
                       ranks);
     std::cout << "\n";
-    show_scaled_stages(common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
-                       beside(common.csv, "scale"));
+    show_scaled_stages(mine.most_ranks, beside(common.csv, "scale"));
     std::cout << "\n";
     show_beside_pytorch(std::move(pytorch), mine.rounds, common, beside(common.csv, "pytorch"));
     return 0;

@@ -77,11 +77,10 @@ int run(int argc, char** argv) {
                     "What a barrier costs when the threads of a block are fibers of a CPU.");
     options.add_int("--threads", threads, {2, 1024}, "threads of the block");
     options.add_int("--rounds", rounds, {3, 100'000}, "measurements of each, taken in turn");
+    options.with_quick("--rounds", [&] { rounds = 3; });
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
                    "this bench measures one block");
     const CommonOptions common = options.parse(argc, argv);
-    if (common.quick)
-        rounds = 3;
     constexpr int barriers = 1000, few_barriers = 20;
 
     Stream stream;

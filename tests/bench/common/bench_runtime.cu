@@ -183,12 +183,12 @@ int run(int argc, char** argv) {
     Options options("bench_runtime",
                     "What launches, element-wise kernels and block reductions cost.");
     options.add_int("--rounds", mine.rounds, {3, 100'000}, "measurements of each, taken in turn");
+    options.with_quick("--rounds", [&] { mine.rounds = 5; });
     options.add_int("--elements", mine.elements, {1024, 1 << 28}, "floats in the large arrays");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
                    "this bench measures one stream of one device");
     const CommonOptions common = options.parse(argc, argv);
-    const int rounds = common.quick ? 5 : mine.rounds;
-
+    const int rounds = mine.rounds;
     const std::vector<Line> lines = {measure_add_scaled(mine.elements, rounds),
                                      measure_add_scaled(16 << 10, rounds * 20),
                                      measure_reduction(mine.elements, rounds),

@@ -14,7 +14,7 @@ const Program kernels(KERNELS_PROGRAM);
 
 // Runs the program with the threads of a block in another order.
 std::string output_in_order(const std::string& order) {
-    const ChildResult result = run_command({KERNELS_PROGRAM, "--quick", "--elements", "4096"},
+    const ChildResult result = run_command({KERNELS_PROGRAM, "--quick", "--elements", "1024"},
                                            {"CUDA_ON_CPU=order=" + order});
     CAPTURE(result.output);
     REQUIRE(result.exit_code == 0);
@@ -34,7 +34,7 @@ Sums sums_in(const std::string& output) {
 }  // namespace
 
 TEST_CASE("kernels: threads, the tree, and five versions beside the limit") {
-    const ProgramRun run = kernels.run({"--quick", "--elements", "2560000"});
+    const ProgramRun run = kernels.run({"--quick", "--elements", "640000"});
     REQUIRE(has(run.output, "0 sums are wrong"));
     REQUIRE(has(run.output, "block   0  0  0  0  1  1  1  1  2  2"));
     for (const char* part : {"x0+x1  x2+x3  x4+x5  x6+x7", "x0+x4  x1+x5  x2+x6  x3+x7", "x0+x2"})
@@ -52,7 +52,7 @@ TEST_CASE("kernels: threads, the tree, and five versions beside the limit") {
 }
 
 TEST_CASE("kernels: the work beside the time, and the lanes that are busy") {
-    const ProgramRun run = kernels.run({"--quick", "--elements", "2560000"});
+    const ProgramRun run = kernels.run({"--quick", "--elements", "640000"});
     const Csv work = run.beside("work");
     REQUIRE(work.rows.size() == 5);
     REQUIRE(work.number(0, "additions_in_a_row") == 1 << 20);

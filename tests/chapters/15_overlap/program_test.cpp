@@ -139,7 +139,7 @@ TEST_CASE("overlap: without a link to measure it says why, and leaves no old tim
     const ProgramRun quick = run_with({"--ranks", "2"});
     REQUIRE(std::filesystem::exists(folder / "run_link_timeline.csv"));
     // A few steps are drawn, and no share is made of them.
-    REQUIRE(quick.count("not how much overlap hides") == 1);
+    REQUIRE(quick.count("do not show how much overlap hides") == 1);
     REQUIRE(quick.count("as a share of the most") == 0);
     REQUIRE(run_with({"--ranks", "1"}).count("One rank sends nothing") == 1);
     REQUIRE(!std::filesystem::exists(folder / "run_link_timeline.csv"));

@@ -32,6 +32,7 @@ Parsed parse(std::vector<std::string> words) {
     OwnOptions& own = result.own;
     Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
     options.add_int("--steps", own.steps, {1, 5000}, "training steps");
+    options.with_quick("--steps", [&] { own.steps = 5; });
     options.add_double("--rate", own.rate, {0, 1}, "learning rate");
     options.add_double("--cap", own.cap, {0, 8}, "size of a bucket");
     options.add_choice("--algorithm", own.algorithm, {"ring", "tree"}, "how gradients are summed");
@@ -116,7 +117,9 @@ TEST_CASE("every option reaches its own field", "[report][options]") {
     CHECK(parsed.own.plot);
 }
 
-TEST_CASE("--quick shortens the time-out unless one is given", "[report][options]") {
+TEST_CASE("--quick shortens what is not given", "[report][options]") {
+    CHECK(parse({"--quick"}).own.steps == 5);
+    CHECK(parse({"--quick", "--steps", "40"}).own.steps == 40);
     CHECK(parse({"--quick"}).common.timeout_s == 10);
     CHECK(parse({"--quick", "--timeout", "30"}).common.timeout_s == 30);
     CHECK(parse({"--timeout", "0.5", "--quick"}).common.timeout_s == 0.5);
