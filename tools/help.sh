@@ -87,7 +87,7 @@ help_of_other_verbs() {
                                 ./book bench all_reduce --mpi build/mpis/mpich,build/mpis/openmpi,build/mpis/intel
   ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,
                                 where each rank stood; and what the profiler's traces of a slow one say: what nothing
-                                hides, who comes last, who waits for data
+                                hides, who comes last, who waits for data. FILE may be gzipped, or be a folder of them
   ./book read --what-if FILE... the traces' steps with another bucket_cap_mb, another link or more ranks, simulated
   ./book predict --parameters LIST --link ALPHA,BETA --backward TIME
                                 what a job of yours would do on more ranks: the best bucket_cap_mb, what backward
