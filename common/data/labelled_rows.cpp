@@ -132,13 +132,14 @@ LabelledRows read_labelled_rows(const std::filesystem::path& file) {
         number++;
         const std::vector<std::string> cells = cells_of(line);
         const bool is_empty = cells.size() == 1 && cells[0].empty();
-        const bool has_names =
-            number == 1 && std::ranges::none_of(cells, [](const std::string& cell) {
-                return number_in(cell).has_value();
-            });
-        if (has_names)
+        const auto numbers = std::ranges::count_if(
+            cells, [](const std::string& cell) { return number_in(cell).has_value(); });
+        // scikit-learn's files begin with two counts and the names of the classes.
+        const bool has_counts =
+            cells.size() > 3 && numbers == 2 && number_in(cells[0]) && number_in(cells[1]);
+        if (number == 1 && numbers == 0)
             reader.name_columns(cells);
-        else if (!is_empty)
+        else if (!is_empty && (number > 1 || !has_counts))
             reader.add(cells, number);
     }
     return reader.finish();
