@@ -2,6 +2,7 @@
 // a block reduction against the read bandwidth, launches one by one, in batches and as a graph.
 #include <iostream>
 
+#include "common/gpu/captured_graph.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
@@ -164,18 +165,12 @@ Line measure_launches(int batch, int rounds) {
 // Measures the same launches captured as one graph, which is launched as a whole.
 Line measure_graph(int batch, int rounds) {
     Stream stream;
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t instance = nullptr;
-    DDP_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < batch; i++)
-        launch(stream, {1, 1}, bench::nothing);
-    DDP_CHECK(cudaStreamEndCapture(stream, &graph));
-    DDP_CHECK(cudaGraphInstantiate(&instance, graph, 0));
-    const Line line = per_launch("the same as one graph", batch, rounds, stream,
-                                 [&] { DDP_CHECK(cudaGraphLaunch(instance, stream)); });
-    DDP_CHECK(cudaGraphExecDestroy(instance));
-    DDP_CHECK(cudaGraphDestroy(graph));
-    return line;
+    CapturedGraph graph(stream, [&] {
+        for (int i = 0; i < batch; i++)
+            launch(stream, {1, 1}, bench::nothing);
+    });
+    return per_launch("the same as one graph", batch, rounds, stream,
+                      [&] { graph.launch(stream); });
 }
 
 int run(int argc, char** argv) {

@@ -7,9 +7,9 @@
 
 #include <cuda/atomic>
 
+#include "common/gpu/captured_graph.hpp"
 #include "common/gpu/gpu.hpp"
 #include "tests/common/runtime/diagnoses.hpp"
-#include "tests/support/captured.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
 
@@ -25,7 +25,7 @@ struct OpenCapture {
     // Sees that the capture has failed, that every later call and its end say why, and that the
     // stream is as good as before.
     void check_failed(const std::string& words) {
-        CHECK(status_of(stream) == cudaStreamCaptureStatusInvalidated);
+        CHECK(capture_status(stream) == cudaStreamCaptureStatusInvalidated);
         require_parts(message_of([&] {
                           launch(stream, {1, 1}, count_up, value.data());
                       }),
@@ -203,7 +203,7 @@ TEST_CASE("a capture begins once, and ends where it has begun") {
     CHECK(end(joined) == cudaErrorStreamCaptureUnmatched);
     require_parts(cudaGetErrorString(cudaErrorStreamCaptureUnmatched), {"begun on another stream"});
     CHECK(end(stream) == cudaErrorStreamCaptureInvalidated);
-    CHECK(status_of(joined) == cudaStreamCaptureStatusNone);
+    CHECK(capture_status(joined) == cudaStreamCaptureStatusNone);
     cudaGetLastError();
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a stream that joins must be waited for, all of its work") {
         all.record(joined);
         enqueue();
         const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-        CHECK(status_of(joined) == cudaStreamCaptureStatusNone);
+        CHECK(capture_status(joined) == cudaStreamCaptureStatusNone);
         if (ended == cudaSuccess)
             DDP_CHECK(cudaGraphDestroy(graph));
         cudaGetLastError();

@@ -8,8 +8,8 @@
 
 #include <cuda/atomic>
 
+#include "common/gpu/captured_graph.hpp"
 #include "common/gpu/gpu.hpp"
-#include "tests/support/captured.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -55,7 +55,7 @@ TEST_CASE("a captured stream runs nothing, and each launch of its graph runs all
     });
     stream.synchronize();
     REQUIRE(value.to_host_now()[0] == 0);
-    REQUIRE(graph.count_nodes() == 3);
+    REQUIRE(graph.nodes() == 3);
     graph.launch(stream);
     graph.launch(stream);
     launch(stream, {1, 1}, append_digit, value.data(), 7);
@@ -87,7 +87,6 @@ TEST_CASE(
     {
         Stream stream;
         CapturedGraph graph(stream, [&] { launch(stream, {1, 1}, append_digit, value.data(), 4); });
-        graph.forget_graph();
         graph.launch(other);
     }
     other.synchronize();
@@ -139,7 +138,7 @@ TEST_CASE("a stream that waits for a captured one's event joins, and the order o
         launch(first, {1, 1}, append_digit, other, 1);
         forked.record(first);
         second.wait(forked);
-        REQUIRE(status_of(second) == cudaStreamCaptureStatusActive);
+        REQUIRE(capture_status(second) == cudaStreamCaptureStatusActive);
         launch(second, {1, 1}, append_digit, other, 2);
         launch(first, {1, 1}, append_digit, own, 3);
         joined.record(second);
@@ -147,8 +146,8 @@ TEST_CASE("a stream that waits for a captured one's event joins, and the order o
         first.wait(joined);
         launch(first, {1, 1}, append_digit, other, 5);
     });
-    REQUIRE(status_of(second) == cudaStreamCaptureStatusNone);
-    REQUIRE(graph.count_nodes() == 5);
+    REQUIRE(capture_status(second) == cudaStreamCaptureStatusNone);
+    REQUIRE(graph.nodes() == 5);
     for (int round = 0; round < 50; round++)
         graph.launch(round % 2 == 0 ? first : second);
     first.synchronize();
