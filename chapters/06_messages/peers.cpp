@@ -311,6 +311,8 @@ OperationRecord Peers::next_record(const Call& call) {
 // has a whole group to do while the host wakes up.
 void Peers::enqueued(Stream& stream) {
     constexpr std::uint64_t group = most_ahead / 2;
+    if (is_capturing_)  // nothing runs: the launch of the graph will be noted
+        return captured_.record(stream);
     Enqueued& here = enqueued_[stream];
     note(HostCall::record);
     here.last.record(stream);
@@ -340,12 +342,21 @@ std::size_t Peers::streams_in_use() const {
 }
 
 void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
+    if (is_capturing_)
+        return stream.wait(captured_);
     const auto before = enqueued_.find(other);
     if (before == enqueued_.end())
         throw std::logic_error(
             "the operation before this one was launched on another stream, and nobody has noted "
             "it: call peers.enqueued(stream) after each launch of a kernel that uses view()");
     stream.wait(before->second.last);
+}
+
+void Peers::capture(const std::function<void()>& enqueue) {
+    is_capturing_ = true;
+    enqueue();
+    is_capturing_ = false;
+    note(HostCall::none);
 }
 
 int Peers::index_of(int number) const {
@@ -355,6 +366,10 @@ int Peers::index_of(int number) const {
 
 // Returns the place of rank `number`, which must not be this rank.
 int Peers::require_peer(int number, const std::string& operation) const {
+    if (is_capturing_)
+        throw std::logic_error(operation + " rank " + std::to_string(number) +
+                               ": a message has a number, which a graph would repeat; only "
+                               "collectives can be captured");
     const int index = index_of(number);
     if (index < 0 || index == view_.rank)
         throw std::invalid_argument(operation + " rank " + std::to_string(number) +

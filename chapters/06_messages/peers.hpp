@@ -3,6 +3,7 @@
 // can be made: send and receive.
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -107,6 +108,9 @@ class Peers : public Abortable {
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
+    // Calls enqueue(), which has all its operations captured: a graph runs them later.
+    void capture(const std::function<void()>& enqueue);
+    bool is_capturing() const { return is_capturing_; }
 
     // The host's state of such operations: one object, which the first call makes as T(*this), and
     // some memory of the arena for it.
@@ -152,6 +156,8 @@ class Peers : public Abortable {
         std::uint64_t launches = 0;
     };
     std::map<cudaStream_t, Enqueued> enqueued_;
+    bool is_capturing_ = false;
+    Event captured_{EventFor::order};  // the end of the last captured operation, in its graph
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t operations_ = 0;
     std::uint64_t sends_[most_peers] = {}, receives_[most_peers] = {};  // enqueued, by peer

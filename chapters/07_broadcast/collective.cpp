@@ -29,13 +29,35 @@ std::uint64_t fingerprint_of(const OperationRecord& record) {
 
 Collective Collectives::next(const Call& call, Stream& stream) {
     Collective collective{peers_.view(), peers_.next_record(call), ++collectives_};
+    if (peers_.is_capturing())
+        collective.number = 0;
     collective.record.result = output_offset(*peers_.arena(), call);
     collective.fingerprint = fingerprint_of(collective.record);
-    // They use the same flags: one after the other, on whatever streams.
+    follow_on(stream);
+    return collective;
+}
+
+// Collectives use the same flags: one after the other, on whatever streams.
+void Collectives::follow_on(Stream& stream) {
     if (stream_ != nullptr && stream_ != stream)
         peers_.wait_for_last_on(stream_, stream);
     stream_ = stream;
-    return collective;
+}
+
+std::uint64_t Collectives::capture(const std::function<void()>& enqueue) {
+    const std::uint64_t before = std::exchange(collectives_, 0);
+    const cudaStream_t last_on = std::exchange(stream_, nullptr);  // the launch waits for it
+    peers_.capture(enqueue);
+    stream_ = last_on;
+    return std::exchange(collectives_, before);
+}
+
+void Collectives::launch_captured(std::uint64_t captured, Stream& stream,
+                                  const std::function<void()>& launch) {
+    follow_on(stream);
+    launch();
+    peers_.enqueued(stream);
+    collectives_ += captured;
 }
 
 int require_root(const Peers& peers, const Call& call) {

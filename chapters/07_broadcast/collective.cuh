@@ -26,6 +26,18 @@ __device__ inline bool is_over_link(const Collective& collective) {
     return collective.view.link.bytes_per_ns > 0;
 }
 
+// Returns the number of the collective among those of the rank, from 1. A graph's arguments never
+// change, and each launch of it needs the next numbers: there it follows the last collective that
+// has ended.
+__device__ inline std::uint64_t number_of(const Collective& collective) {
+    return collective.number != 0 ? collective.number : state_of(collective.view.own()).ended + 1;
+}
+
+// Returns where the collective's half of a staging area begins. The next but one has the same.
+__device__ inline std::size_t staging_half(const Collective& collective) {
+    return number_of(collective) % 2 * Collectives::most_staged;
+}
+
 // Returns the time at which this block's last transfer over the simulated link has arrived. Only
 // thread 0 of the block uses it.
 __device__ inline std::uint64_t& link_time(const Collective& collective) {
@@ -36,12 +48,12 @@ __device__ inline std::uint64_t& link_time(const Collective& collective) {
 // flags need not be reset.
 __device__ inline std::uint64_t flag_value(const Collective& collective, std::uint64_t step) {
     constexpr int bits_of_steps = 32;
-    return (collective.number << bits_of_steps) + step;
+    return (number_of(collective) << bits_of_steps) + step;
 }
 
 // Returns the record of rank `r` in this collective.
 __device__ inline OperationRecord& record_of(const Collective& collective, int r) {
-    return state_of(*collective.view.control[r]).records[collective.number % 2];
+    return state_of(*collective.view.control[r]).records[number_of(collective) % 2];
 }
 
 // Returns what rank `r` has posted to this one of collective `number`.
@@ -51,7 +63,7 @@ __device__ inline PostedCall& posted_call(const Collective& collective, int r,
 }
 // Returns the places of rank `r`'s data in this collective, once there was a handshake with it.
 __device__ inline const BufferOffsets& place_of(const Collective& collective, int r) {
-    return posted_call(collective, r, collective.number);
+    return posted_call(collective, r, number_of(collective));
 }
 
 // ---- Beginning, and checking that all ranks have begun the same
@@ -68,18 +80,18 @@ __device__ inline bool wait_for_call(const Collective& collective, int peer, std
 __device__ inline bool wait_for_previous(const Collective& collective) {
     const PeersView& view = collective.view;
     for (int r = 0; r < view.world_size; r++)
-        if (!wait_for_call(collective, r, collective.number - 1))
+        if (!wait_for_call(collective, r, number_of(collective) - 1))
             return false;
     return true;
 }
 
 // One thread. Posts this rank's call to the rank (this one or another) whose state `there` is.
 __device__ inline void post_call(const Collective& collective, CollectiveState& there) {
-    PostedCall& posted = there.posted_calls[collective.view.rank][collective.number % 2];
+    PostedCall& posted = there.posted_calls[collective.view.rank][number_of(collective) % 2];
     posted.offset = collective.record.offset;
     posted.result = collective.record.result;
     posted.fingerprint = collective.fingerprint;
-    store_release(posted.number, collective.number);
+    store_release(posted.number, number_of(collective));
 }
 
 // Begins a collective: one thread of each block calls it, and that of the first block posts the
@@ -104,9 +116,9 @@ __device__ inline bool begin_collective(const Collective& collective) {
 // false if they differ, which is then reported, or if the run fails. Fingerprints are compared,
 // because they come with the post; a record would have to be fetched from the peer's memory.
 __device__ inline bool handshake(const Collective& collective, int peer) {
-    if (!wait_for_call(collective, peer, collective.number))
+    if (!wait_for_call(collective, peer, number_of(collective)))
         return false;
-    if (posted_call(collective, peer, collective.number).fingerprint == collective.fingerprint)
+    if (posted_call(collective, peer, number_of(collective)).fingerprint == collective.fingerprint)
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record,
                    collective.view.control[peer]->rank, record_of(collective, peer),
@@ -124,8 +136,8 @@ __device__ inline bool wait_for_peer(const Collective& collective, int peer, std
     return wait_for_flag(view, collective.record, flag, value, [&] {
         for (int r = 0; r < view.world_size; r++)
             if (r != view.rank &&
-                load_acquire(posted_call(collective, r, collective.number).number) <
-                    collective.number)
+                load_acquire(posted_call(collective, r, number_of(collective)).number) <
+                    number_of(collective))
                 return r;
         return peer;
     });
@@ -164,6 +176,7 @@ __device__ inline void end_block(const Collective& collective) {
     cuda::atomic_ref<unsigned int, cuda::thread_scope_system> blocks(own.blocks);
     if (blocks.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {
         own.blocks = 0;
+        own.ended = number_of(collective);
         end_operation(collective.view);
     }
 }

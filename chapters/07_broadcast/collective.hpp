@@ -11,6 +11,7 @@
 //     PostedCall           in every rank's block, a cache line: number, fingerprint and places
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "06_messages/peers.hpp"
@@ -34,6 +35,7 @@ struct CollectiveState {
     Flag acknowledged[most_peers][most_blocks];  // steps whose data it has read from this rank
     std::uint64_t arrival_ns[most_peers];        // --link: when that data has arrived
     std::uint64_t link_ns[most_blocks];          // --link: when block b's last transfer arrived
+    std::uint64_t ended;                         // number of its last collective that has ended
     unsigned int blocks;                         // blocks of this rank's kernel that have ended
 };
 static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
@@ -43,7 +45,7 @@ static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
 struct Collective {
     PeersView view;
     OperationRecord record;         // this rank's
-    std::uint64_t number = 0;       // among the collectives, from 1: the same on every rank
+    std::uint64_t number = 0;       // among the collectives: the same on every rank; 0 in a graph
     std::uint64_t fingerprint = 0;  // of all that must be the same on every rank
 };
 
@@ -59,14 +61,21 @@ class Collectives final : public Peers::Extension {
     // before. Throws std::invalid_argument if input or output do not lie in the arena.
     Collective next(const Call& call, Stream& stream);
 
-    // Returns memory of the arena for the next collective, of most_staged bytes. The next but one
-    // gets the same.
-    std::byte* staging() {
-        return peers_.extension_memory() + (collectives_ + 1) % 2 * most_staged;
-    }
+    // Returns the staging area. Collective n has the half staging_half(n) of it, of most_staged
+    // bytes (collective.cuh).
+    std::byte* staging() { return peers_.extension_memory(); }
     static constexpr std::size_t most_staged = Peers::extension_bytes / 2;
 
+    // Calls enqueue(), which has all its collectives captured, and returns how many these are.
+    std::uint64_t capture(const std::function<void()>& enqueue);
+    // Calls launch(), which launches a graph of `captured` collectives on `stream`. They are the
+    // next ones.
+    void launch_captured(std::uint64_t captured, Stream& stream,
+                         const std::function<void()>& launch);
+
   private:
+    void follow_on(Stream& stream);
+
     Peers& peers_;
     std::uint64_t collectives_ = 0;
     cudaStream_t stream_ = nullptr;  // of the last of them

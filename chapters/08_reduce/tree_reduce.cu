@@ -60,9 +60,11 @@ __device__ Slice share_within(const Slice& slice, std::size_t longest_slice) {
     return {place.begin, last > place.begin ? last - place.begin : 0};
 }
 
-// Returns the place of slice `step` in the staging area, `skip` bytes into its slot.
-__device__ std::byte* slot_of(std::byte* staging, int step, std::size_t skip) {
-    return staging + static_cast<std::size_t>(step - 1) % slots * slot_bytes + skip;
+// Returns the place of slice `step` in a staging area, `skip` bytes into its slot.
+__device__ std::byte* slot_of(const Collective& collective, std::byte* staging, int step,
+                              std::size_t skip) {
+    return staging + staging_half(collective) +
+           static_cast<std::size_t>(step - 1) % slots * slot_bytes + skip;
 }
 
 // Computes to = a op b with all threads of a block; `to` may be a or b. Divides an average by
@@ -101,8 +103,9 @@ __device__ bool gather_slice(const Collective& collective, ReduceOp op, const Br
         Neighbour child{collective, branch.topology.child[i]};
         const int ranks = branch.topology.parent < 0 && i == 0 ? view.world_size : 1;
         const auto combine_with = [&](const std::byte* input) {
-            const std::byte* place =
-                branch.is_leaf[i] ? input + share.begin : slot_of(child.output(), step, skip);
+            const std::byte* place = branch.is_leaf[i]
+                                         ? input + share.begin
+                                         : slot_of(collective, child.output(), step, skip);
             const auto* theirs = reinterpret_cast<const T*>(place);
             if (child.rank < view.rank)
                 combine_by_block(op, to, theirs, mine, count, ranks);
@@ -136,7 +139,8 @@ __global__ void tree_reduce_kernel(const __grid_constant__ Collective collective
             // the output.
             if (has_parent && !wait_for_slot(parent, step))
                 return;
-            std::byte* to = has_parent ? slot_of(result, step, skip) : result + share.begin;
+            std::byte* to =
+                has_parent ? slot_of(collective, result, step, skip) : result + share.begin;
             if (!gather_slice(collective, op, branch, step, share, skip, reinterpret_cast<T*>(to)))
                 return;
         } else if (!has_parent) {  // the only rank

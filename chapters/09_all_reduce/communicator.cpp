@@ -29,6 +29,7 @@ class NativeCommunicator final : public Communicator {
           most_one_shot_(largest_one_shot(peers_.view())) {}
 
     std::string kind() const override { return "native"; }
+    Peers* capturable() override { return &peers_; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
 
   private:

@@ -22,6 +22,8 @@
 
 namespace ddp {
 
+class Peers;
+
 // Every rank makes the same calls in the same order; a call that differs is an error that names
 // both. All calls are asynchronous to the host: they are enqueued on `stream`, behind what writes
 // their input and before what reads their output. Data lies in memory from allocate(). `name` is
@@ -45,6 +47,8 @@ class Communicator {
     int world_size() const { return group_.size(); }
     int index() const { return index_; }   // this rank's
     virtual std::string kind() const = 0;  // "native", "mpi", "nccl"
+    // Returns what its collectives run over, if a graph can hold them; otherwise nullptr.
+    virtual Peers* capturable() { return nullptr; }
 
     // An array that all calls take, for as long as the communicator lives.
     template <class T>

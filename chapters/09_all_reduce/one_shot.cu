@@ -20,7 +20,8 @@ struct Staged {
         const PeersView& view = collective.view;
         for (int i = 0; i < 2 * view.world_size; i++) {
             const int peer = i % view.world_size;
-            data[i] = reinterpret_cast<const T*>(view.data_of(peer, place_of(collective, peer)));
+            data[i] = reinterpret_cast<const T*>(view.data_of(peer, place_of(collective, peer)) +
+                                                 staging_half(collective));
         }
     }
 };
@@ -41,7 +42,7 @@ __global__ void one_shot_kernel(const __grid_constant__ Collective collective, R
     if (!goes_on)
         return;
     // Phase 1: stage a copy of the input.
-    copy_bytes(view.data_of(view.rank, collective.record),
+    copy_bytes(view.data_of(view.rank, collective.record) + staging_half(collective),
                reinterpret_cast<const std::byte*>(input), count * sizeof(T));
     __syncthreads();
     // Phase 2: the one handshake.

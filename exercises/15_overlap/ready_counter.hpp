@@ -39,8 +39,7 @@ std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_
 // which time is the last: the buckets are launched by end_backward. In the later steps
 //  - a gradient is ready when its hook has fired as often as in the first step;
 //  - those that did not fire then are set to 0, and ready, as soon as the step begins;
-//  - fire throws if a hook fires more often than then, and end_backward throws std::logic_error if
-//    one has fired less often.
+//  - fire throws std::logic_error if a hook fires more often than then.
 std::unique_ptr<ReadyCounter> make_static_graph_counter(const std::vector<int>& bucket_of);
 
 }  // namespace ddp

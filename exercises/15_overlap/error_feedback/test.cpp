@@ -56,8 +56,6 @@ std::string cause_of(const LargestElements& sent, const LargestElements& right,
             if (sent.values[i] != right.values[i] && sent.values[i] == own)
                 return "The value at " + std::to_string(sent.indices[i]) +
                        " is the gradient alone; the error belongs to it.\n";
-            if (sent.values[i] == -right.values[i])
-                return "The value is sent without its sign.\n";
         }
     return "";
 }
@@ -74,17 +72,11 @@ void check_step(const Floats& gradient, std::size_t k, Floats& error, const Larg
     if (sent.indices != right.indices || sent.values != right.values)
         throw Wrong(about + "you send " + text_of(sent) + ", and should send " + text_of(right) +
                     ".\n" + cause_of(sent, right, gradient) + hint);
-    if (error.size() != right_error.size())
-        throw Wrong(about + "the error had " + std::to_string(right_error.size()) +
-                    " elements before, and now it has " + std::to_string(error.size()) + ".");
     if (error != right_error)
         throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
                     ". What was not sent is " + text_of(right_error) +
                     ": sent and kept together are what was there before. `error` is all that is "
-                    "remembered from step to step." +
-                    (std::ranges::any_of(error, [](float left) { return std::isnan(left); })
-                         ? " (Infinity minus infinity is NaN.)"
-                         : ""));
+                    "remembered from step to step.");
 }
 
 // 400 elements and 30 steps: whatever came in has been sent, or is in the error.
@@ -118,13 +110,9 @@ void check_compress() {
     error.assign(5, 0);
     check_step({2, -2, 2, 1, -2}, 3, error, {{0, 1, 2}, {2, -2, 2}}, {0, 0, 0, 1, -2},
                "Of equal ones those with the lowest indices go first.");
-    check_step({0, 0, 0, 0, 0}, 0, error, {}, {0, 0, 0, 1, -2}, "Nothing is to be sent.");
     check_step({0, 3, 0, 0, -1}, 0, error, {}, {0, 3, 0, 1, -3}, "Nothing is sent, all is kept.");
     check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 4, 1, 2, -2}}, {0, 0, 0, 0, 0},
                "All is to be sent.");
-    error = {0, 0, 0};
-    check_step({0, 3, 0}, 2, error, {{0, 1}, {0, 3}}, {0, 0, 0},
-               "k elements are sent, and 0 is as large as 0: of equal ones the lowest index.");
     error = {0, 5, 0};
     check_step({2, -1, 1}, 1, error, {{1}, {4}}, {2, 0, 1},
                "Which is largest is decided by gradient + error, not by the gradient alone.");
@@ -132,11 +120,6 @@ void check_compress() {
     check_step({0.25f, 0.75f, -0.5f}, 2, error, {{1, 2}, {0.75f, -0.5f}}, {0.25f, 0, 0},
                "All are below 1: magnitudes are floats. (An abs for int drops what is behind the "
                "point.)");
-    error = {0, 0, 0};
-    check_step({1e-30f, 3e-30f, -2e-30f}, 1, error, {{1}, {3e-30f}}, {1e-30f, 0, -2e-30f},
-               "Compare magnitudes, and not squares: that of so small a float is 0.");
-    error.clear();
-    check_step({}, 0, error, {}, {}, "The gradient has no element, and there is nothing to send.");
     check_that_nothing_is_lost();
 }
 
@@ -149,30 +132,16 @@ std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements
     Floats sums = right, last(right.size()), by_place(right.size());
     for (float& sum : sums)
         sum *= ranks;
-    float senders = 0;
     for (const LargestElements& theirs : sent) {
-        senders += theirs.indices.empty() ? 0.f : 1.f;
         for (std::size_t i = 0; i < theirs.indices.size(); i++) {
             last[static_cast<std::size_t>(theirs.indices[i])] = theirs.values[i] / ranks;
             by_place[i] += theirs.values[i] / ranks;
         }
     }
-    Floats of_senders = sums;
-    for (float& sum : of_senders)
-        sum /= senders;
-    if (yours.size() != right.size())
-        return "The bucket has another number of elements.\n";
-    if (senders < ranks && yours == of_senders)
-        return "You leave out the ranks that have sent nothing at all.\n";
     if (std::ranges::count(yours, 0.f) == std::ssize(yours))
         return "Yours is all 0: int divided by int drops the rest in C++.\n";
     if (yours == sums)
         return "This is the sum, not divided by the number of ranks.\n";
-    Floats by_elements = sums;
-    for (float& sum : by_elements)
-        sum /= static_cast<float>(sums.size());
-    if (yours == by_elements)
-        return "You divide by the number of elements; a mean over ranks is divided by theirs.\n";
     if (yours == by_place)
         return "Value number i belongs to element indices[i], not to element i.\n";
     if (yours == last)
@@ -200,7 +169,6 @@ void check_mean() {
                   "A mean over four ranks is divided by four, whoever has sent: a rank that has "
                   "not sent an element brings a 0 now, and the element itself later.");
     check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
-    check_mean_of({{{}, {}}, {{1}, {6}}}, {0, 3}, "Rank 0 has nothing to send this time.");
 }
 
 // ---- Task break_even
@@ -234,10 +202,6 @@ std::string cause_of_k(double k, int ranks, std::size_t elements) {
          "You count a list from every rank; a rank need not send its own to itself.\n"},
         {(all_reduce - a) / pair, "You count one list; each other rank has one.\n"},
         {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
-        {ranks > 2 ? (all_reduce - (n - 1) * a) / ((n - 1) * pair) : -10,
-         "You count a latency for each list; the all-gather takes one.\n"},
-        {(ring_seconds(message, ranks, elements * sizeof(float)) - a) / ((n - 1) * pair),
-         "That is for the ring, which has more latencies; asked for is two-shot.\n"},
         {static_cast<double>(elements) / n,
          "That is one Nth of the elements, which holds for very large buckets. (Or do you count "
          "two latencies for the all-gather? It has one.)\n"},

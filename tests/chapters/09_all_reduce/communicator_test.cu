@@ -2,7 +2,10 @@
 #include "09_all_reduce/communicator.hpp"
 
 #include <atomic>
+#include <optional>
 
+#include "07_broadcast/collective.hpp"
+#include "common/gpu/captured_graph.hpp"
 #include "tests/chapters/09_all_reduce/exact_calls.hpp"
 #include "tests/chapters/support/collective_values.hpp"
 #include "tests/chapters/support/worlds.hpp"
@@ -62,6 +65,11 @@ void require_all_calls_of(int fewest, int most) {
     }
 }
 
+__global__ void count_up(std::size_t count, int* numbers) {
+    for (const std::size_t i : grid_range(count))
+        numbers[i]++;
+}
+
 }  // namespace
 
 TEST_CASE("every call of the Communicator, world sizes 1 to 5, every type", "[exhaustive]") {
@@ -111,7 +119,65 @@ std::string refusal_of(const std::function<void(Communicator&, float*, Stream&)>
 
 }  // namespace
 
+// An odd number of collectives, on two streams: every other launch has the other half of the
+// staging area.
+TEST_CASE("captured collectives can be launched again and again, also between others") {
+    for (const int ranks : {1, 2, 4}) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            const auto communicator = make_native_communicator(rank, 1 << 20);
+            Collectives& collectives = Collectives::over(*communicator->capturable());
+            Stream stream, other;
+            Event forked, joined;
+            constexpr std::size_t count = 9000;  // too long for one-shot
+            ArenaBuffer<int> numbers = communicator->allocate<int>(count);
+            ArenaBuffer<int> sums = communicator->allocate<int>(count + 2);
+            numbers.copy_from(std::vector<int>(count, rank.rank()));
+            sums.copy_from(std::vector<int>(sums.size()));
+            const auto add_up = [&] {
+                launch(stream, grid_for(count), count_up, count, numbers.data());
+                forked.record(stream);
+                communicator->all_reduce(numbers.data(), sums.data(), 1, ReduceOp::sum, stream);
+                other.wait(forked);
+                communicator->all_reduce(numbers.data(), sums.data() + 1, count, ReduceOp::sum,
+                                         other);
+                joined.record(other);
+                stream.wait(joined);
+                communicator->reduce(numbers.data(), sums.data() + count + 1, 1, ReduceOp::sum, 0,
+                                     stream);
+            };
+            std::optional<CapturedGraph> graph;
+            rank.barrier();
+            const std::uint64_t captured =
+                collectives.capture([&] { graph.emplace(stream, add_up); });
+            rank.barrier();
+            wrong += captured != 3;
+            for (int turn = 1; turn <= 30; turn++) {
+                if (turn % 3 == 0)
+                    add_up();
+                else
+                    collectives.launch_captured(captured, stream, [&] { graph->launch(stream); });
+                communicator->synchronize(stream);
+                std::vector<int> all(sums.size(), ranks * (ranks - 1) / 2 + ranks * turn);
+                std::vector<int> found = sums.to_host_now();
+                if (rank.rank() != 0)  // only the root has the last one
+                    found.back() = all.back();
+                wrong += found != all;
+            }
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
 TEST_CASE("calls of the Communicator that make no sense are refused") {
+    REQUIRE(has(refusal_of([](Communicator& communicator, float* data, Stream& stream) {
+                    Collectives::over(*communicator.capturable()).capture([&] {
+                        communicator.send(data, 1, 1, stream);
+                    });
+                }),
+                "send to rank 1: a message has a number, which a graph would repeat"));
     constexpr ReduceOp sum = ReduceOp::sum;
     const auto requires_text = [](const std::string& refusal, const std::string& text) {
         CAPTURE(refusal);

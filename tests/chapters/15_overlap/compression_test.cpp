@@ -302,26 +302,6 @@ TEST_CASE("power_sgd: sends thin matrices once it has started, and small ones as
     REQUIRE(sent == std::vector<double>{1, 1});
 }
 
-TEST_CASE("power_sgd: a matrix that was zero for a while is not lost") {
-    const auto worst = on_all_ranks(3, [](Gradients& gradients) {
-        PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
-            gradients.rank(), gradients.communicator(), gradients.buffers(),
-            PowerSgdOptions{.matrix_rank = 100, .start_step = 2, .least_saving = 0});
-        double largest = 0;
-        for (int step = 0; step < 6; step++) {
-            const float scale = step < 4 ? 0.0f : 1.0f;
-            const std::vector<Values> found = gradients.reduce(power_sgd.hook(), step, scale);
-            for (std::size_t i = 0; i < 4; i++)
-                for (std::size_t k = 0; k < found[i].size(); k++)
-                    largest = std::max<double>(
-                        largest, std::abs(found[i][k] - Gradients::mean(3, step, i, scale)[k]));
-        }
-        return largest;
-    });
-    for (const double each : worst)
-        REQUIRE(each < 1e-5);
-}
-
 TEST_CASE("power_sgd: what makes no sense is refused in a sentence") {
     const auto refusal = [](const PowerSgdOptions& options) {
         World world(thread_options(1));

@@ -38,73 +38,6 @@ MakeStrategy overlapping(const DdpOptions& options = {}) {
     };
 }
 
-// The same batch in up to three micro-batches. Only the last one is reduced.
-class Accumulating : public Strategy {
-  public:
-    Accumulating(Communicator& communicator, Device& device, Module& model)
-        : ddp_(communicator, device, model, {.bucket_cap_bytes = 300}) {}
-    double learn(const Batch& batch, Tape& tape) override {
-        const int count = batch.labels.dim(0), pieces = std::min(3, count);
-        double loss = 0;
-        for (int piece = 0; piece < pieces; piece++) {
-            const int begin = count * piece / pieces, end = count * (piece + 1) / pieces;
-            std::optional<DistributedDataParallel::NoSync> no_sync;
-            if (piece + 1 < pieces)
-                no_sync.emplace(ddp_);
-            loss += learn_piece(batch, begin, end, tape);
-        }
-        return loss;
-    }
-
-  private:
-    double learn_piece(const Batch& batch, int begin, int end, Tape& tape) {
-        const std::size_t pixels = batch.images.size() / batch.labels.size();
-        Shape shape = batch.images.shape();
-        shape[0] = end - begin;
-        const Variable loss = cross_entropy(
-            ddp_.forward(
-                tape.constant(batch.images.view(static_cast<std::size_t>(begin) * pixels, shape))),
-            batch.labels.view(static_cast<std::size_t>(begin), {end - begin}));
-        const float share =
-            static_cast<float>(end - begin) / static_cast<float>(batch.labels.dim(0));
-        ddp_.backward(loss, {}, share);
-        return share * loss.value().to_host()[0];
-    }
-
-    DistributedDataParallel ddp_;
-};
-
-// What DistributedDataParallel would be if it did not keep its buckets in order: each gradient is
-// reduced as soon as it is ready.
-class ReadyOrder : public Strategy {
-  public:
-    ReadyOrder(Communicator& communicator, Device& device, Module& model)
-        : communicator_(communicator), device_(device), model_(model) {
-        copy_from_rank_0(communicator, device, model);
-        dynamic_cast<Branches&>(model).b_comes_first = communicator.rank().rank() % 2 == 1;
-        const Parameters parameters = learned_parameters(model.parameters());
-        BucketPlan plan = first_plan(gradient_sizes(parameters), 0, true);
-        const ArenaBuffer<float> memory = communicator.allocate<float>(plan.memory_bytes());
-        gradients_.emplace(device, parameters, std::move(plan), memory.share(), memory.size());
-    }
-    double learn(const Batch& batch, Tape& tape) override {
-        const Variable loss =
-            cross_entropy(model_.forward(tape.constant(batch.images)), batch.labels);
-        tape.backward(loss, [&](Parameter& parameter) {
-            const Tensor part = gradients_->view(gradients_->index_of(parameter));
-            communicator_.all_reduce(part.data(), part.data(), part.size(), ReduceOp::average,
-                                     device_.stream());
-        });
-        return loss.value().to_host()[0];
-    }
-
-  private:
-    Communicator& communicator_;
-    Device& device_;
-    Module& model_;
-    std::optional<FlatBuffers> gradients_;
-};
-
 class Naive : public Strategy {
   public:
     Naive(Communicator& communicator, Device& device, Module& model)
@@ -198,14 +131,6 @@ TEST_CASE("ddp: with any buckets, with overlap and without") {
     }
 }
 
-TEST_CASE("ddp: micro-batches in no_sync and one that is reduced are one batch") {
-    for (const int ranks : {2, 3, 4}) {  // not one rank, of which the check requires equal bits
-        World world(thread_options(ranks));
-        CAPTURE(ranks);
-        REQUIRE(difference_from_one_rank(world, make_small_mlp, way_of<Accumulating>()) == "");
-    }
-}
-
 TEST_CASE("ddp: fifty steps on several ranks follow PyTorch's curve on the union") {
     for (const int ranks : {1, 2, 4}) {
         World world(thread_options(ranks));
@@ -276,7 +201,6 @@ TEST_CASE("ddp: every mistake is noticed") {
         REQUIRE(check(with_hook(small, [](Rank&) -> BucketHook { return average_bucket; })) == "");
         REQUIRE(has(check(with_hook(small, sum)), other));
         REQUIRE(has(check(with_hook(small, nothing)), other));
-        REQUIRE(has(check(way_of<ReadyOrder>()), other));
         REQUIRE(has(check(with_hook(small, swapped)), order));
     }
 }
