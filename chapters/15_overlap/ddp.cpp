@@ -18,6 +18,7 @@
 
 #include <stdexcept>
 
+#include "common/gpu/captured_graph.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -100,7 +101,7 @@ Variable DistributedDataParallel::forward(const std::function<Variable()>& model
 void DistributedDataParallel::begin_step(bool is_reduced) {
     if (options_.rebuild_buckets && is_reduced && !ready_order_.empty() && !is_rebuilt_)
         rebuild_buckets();
-    if (buffers_may_differ_)
+    if (buffers_may_differ_ || is_captured(device_.stream()))  // in a graph: in every launch
         share_buffers();
 }
 
@@ -181,7 +182,8 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
 // where it may keep out the very rank for which this one's buckets wait. So no host fills the queue
 // any further before its last step is reduced. The forward that is there keeps the device busy.
 void DistributedDataParallel::wait_for_last_step() {
-    reduced_.synchronize();
+    if (!is_captured(device_.stream()))  // what launches the graph waits instead
+        reduced_.synchronize();
 }
 
 // Counts a gradient that backward does not compute as ready: with what no_sync has left in it, or

@@ -1,14 +1,16 @@
 // The book's main job: a network learns Fashion-MNIST on several ranks, whose
 // gradients are reduced bucket by bucket while backward runs.
 #include <algorithm>
+#include <iostream>
 
 #include "03_network/layers/linear_relu.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
-#include "15_overlap/show/hooks_by_name.hpp"
+#include "15_overlap/graphed_step.hpp"
 #include "15_overlap/show/linked_steps.hpp"
+#include "15_overlap/show/overlap_options.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 #include "15_overlap/show/training_report.hpp"
 #include "15_overlap/training.hpp"
@@ -17,18 +19,7 @@ namespace {
 
 using namespace ddp;
 
-struct OverlapOptions {
-    std::string model = "mlp";
-    int epochs = 5;
-    int batch = 64;
-    double learning_rate = 0.1;
-    int cap = 1;
-    bool default_caps = false, no_overlap = false, detect_anomaly = false;
-    std::string communicator = "native", hook = "average";
-    AllReduceOrder order;
-};
-
-constexpr int test_batch = 500, watched_step = 20;  // by then buckets are rebuilt, and all is warm
+constexpr int test_batch = 500;
 
 // Trains on every rank. Rank 0 keeps the timelines of two steps in `watched`.
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
@@ -55,7 +46,13 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     FusedSgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
-    StepWatch watch(rank, device, *model, ddp, trainer, std::clamp(steps - 2, 0, watched_step));
+    // By then buckets are rebuilt, and all is warm. A graph begins after the two watched steps.
+    const int watched_step = std::clamp(steps - 2, 0, mine.graph ? 2 : 20);
+    StepWatch watch(rank, device, *model, ddp, trainer, watched_step);
+    GraphedStep* graphed = nullptr;
+    if (mine.graph)
+        graphed = &make_run_scoped<GraphedStep>(rank, trainer, *communicator, device, optimizer,
+                                                watched_step + 2);
     TrainingReport report(rank.rank() == 0, common.csv);
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         // Long steps first, to get near; short ones at the end, to settle.
@@ -70,12 +67,14 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     report.finish(rank, model->parameters(), mine.order);
     if (rank.rank() != 0)
         return;
+    if (graphed != nullptr)
+        std::cout << graphed->summary() << ".\n\n";
     show_memory(device, model->parameters(), ddp.gradients().plan());
     watched = watch.steps();
 }
 
 int run(World& world, const CommonOptions& common, const OverlapOptions& mine) {
-    mine.order.require(world.job());
+    mine.require(world.job());
     const FashionMnist data = load_data(world, common);
     require_batch(mine.batch, data.train.count(), world.world_size());
     Trace trace(world.has_rank_0() ? common.trace : "");
@@ -93,21 +92,7 @@ int main(int argc, char** argv) {
     OverlapOptions mine;
     Options options("overlap",
                     "Can communication hide behind computation? Fashion-MNIST on several ranks.");
-    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each sample");
-    options.with_quick("--epochs", [&] { mine.epochs = 1; });
-    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
-                       "length of a step at first; it falls with every epoch");
-    options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
-    options.add_flag("--default-caps", mine.default_caps, "PyTorch's: 1 MiB, then 25 MiB");
-    options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
-    options.add_flag("--detect-anomaly", mine.detect_anomaly,
-                     "name rank and parameter of a gradient that is infinite or no number");
-    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
-    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
-                       "the library that carries the gradients");
-    mine.order.add_to(options);
+    mine.add_to(options);
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
     options.example("--processes 4", "ranks that are processes");
     options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");

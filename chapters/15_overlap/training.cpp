@@ -72,7 +72,10 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
         rank_.check();  // has another rank failed? Then its cause is thrown here
         if (hooks_.before_step)
             hooks_.before_step(*batch);
-        step(*batch);
+        if (make_step_)
+            make_step_(*batch, [this](const Batch& its) { step(its); });
+        else
+            step(*batch);
         steps_++;
         if (hooks_.after_step)
             hooks_.after_step(steps_);

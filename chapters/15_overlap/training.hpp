@@ -25,6 +25,10 @@ struct TrainerHooks {
 // Throws OptionError if a `batch` of each rank is more than its share of so many pictures.
 void require_batch(int batch, std::size_t pictures, int ranks);
 
+// Makes the step of a batch, by calling `step` or by a graph of it.
+using MakeStep =
+    std::function<void(const Batch& batch, const std::function<void(const Batch&)>& step)>;
+
 class DdpTrainer {
   public:
     // Everything passed must outlive this object.
@@ -47,6 +51,7 @@ class DdpTrainer {
     // Continues the count of an earlier run of the same training.
     void set_steps(int steps) { steps_ = steps; }
     void set_hooks(TrainerHooks hooks) { hooks_ = std::move(hooks); }
+    void set_make_step(MakeStep make_step) { make_step_ = std::move(make_step); }
     // Records what the compute stream does in each step on `track`, which must outlive its use;
     // nullptr records nothing.
     void set_track(StreamTrack* track) { track_.set(track); }
@@ -65,6 +70,7 @@ class DdpTrainer {
     Metrics& metrics_;
     Tape tape_;
     TrainerHooks hooks_;
+    MakeStep make_step_;
     OptionalTrack track_;
     int steps_ = 0;
 };

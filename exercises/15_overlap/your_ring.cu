@@ -1,7 +1,7 @@
 // `./book run 15 --algorithm mine`: the main job, whose gradients go round the reader's ring.
 #include <iostream>
 
-#include "15_overlap/show/hooks_by_name.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 #include "exercises/09_all_reduce/ring_by_hand.hpp"
 
 namespace ddp {

@@ -11,7 +11,7 @@
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/compression.hpp"
-#include "15_overlap/show/hooks_by_name.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
 #include "common/report/table.hpp"

@@ -10,8 +10,8 @@
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "15_overlap/ddp.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 #include "15_overlap/power_sgd.hpp"
-#include "15_overlap/show/hooks_by_name.hpp"
 
 namespace ddp {
 

@@ -162,6 +162,7 @@ TEST_CASE("overlap: for each number of ranks one hash, with every launcher, with
         if (ranks != 3)
             continue;  // a job takes seconds: 3 ranks meet every launcher
         REQUIRE(hash_in(program.run(threads + Words{"--no-overlap"}).output) == hash);
+        REQUIRE(hash_in(program.run(threads + Words{"--graph"}).output) == hash);
         for (const Launch& launch : launches(path, ranks)) {
             CAPTURE(launch.name);
             const ProgramRun job = run_job(launch, words);
@@ -182,9 +183,13 @@ TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     // PyTorch's sizes: the first bucket is closed behind linear2, although its cap is 1 MiB.
     REQUIRE(program.run(words + Words{"--default-caps"}).count("gradients, in 2 buckets") == 1);
     REQUIRE(program.run(words + Words{"--cap", "25"}).count("gradients, in 1 bucket ") == 1);
+    // Seven steps; of them a graph makes the last three.
     for (const Words& more : {Words{"--cap", "4096", "--hook", "bfloat16"}, Words{"--model", "cnn"},
-                              Words{"--cap", "0", "--link", "1GB/s,50us"}})
-        REQUIRE(hash_in(program.run(words + more).output) != "");
+                              Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
+        const ProgramRun run = program.run(words + more);
+        REQUIRE(hash_in(program.run(words + more + Words{"--graph"}).output) ==
+                hash_in(run.output));
+    }
     REQUIRE(count(program.refusal(words + Words{"--communicator", "mpi"}, 1), "ommunicator mpi") ==
             1);
     if (!has_mpirun() || !processes_can_run_kernels(3))
@@ -211,6 +216,10 @@ TEST_CASE("overlap: what makes no sense is refused in one sentence") {
     REQUIRE(program.refusal(four + Words{"--batch", "60000"})
                 .starts_with("error: --batch 60000 is more"));
     program.run(four + Words{"--batch", "150"} + fast_link);
+    for (const Words& other : {Words{"--detect-anomaly"}, Words{"--hook", "power_sgd"}})
+        REQUIRE(has(program.refusal(Words{"--graph"} + other), other.back()));
+    REQUIRE(has(program.refusal(four + Words{"--graph", "--shape", "2x2"}, 1),
+                "--graph needs the communicator native on one node"));
     REQUIRE(program.refusal({"--cap", "-1"}) ==
             "error: --cap needs a whole number from 0 to 4096, not '-1'.\n");
     REQUIRE(program.refusal({"--learning-rate", "nan"}) ==

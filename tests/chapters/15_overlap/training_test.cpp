@@ -1,12 +1,20 @@
-// The loop that all ranks run: what it counts, and how it ends where it cannot go on.
+// The loop that all ranks run: what it counts, how it ends where it cannot go on, and the timeline
+// of a step.
 #include "15_overlap/training.hpp"
-#include "10_nodes/make_communicator.hpp"
+
+#include <functional>
+#include <iostream>
+#include <sstream>
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "15_overlap/graphed_step.hpp"
 #include "15_overlap/show/timeline_report.hpp"
+#include "common/report/csv.hpp"
 #include "tests/chapters/15_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -25,20 +33,20 @@ LabelledImages lines(int count) {
     return images;
 }
 
-// A small perceptron for them.
+// A small perceptron for them, or a network that has buffers.
 struct Training {
     Training(Rank& rank, const LabelledImages& images, int batch,
-             const Normalisation& normalisation = usual)
+             const Normalisation& normalisation = usual, bool has_buffers = false)
         : rank(rank),
-          device(make_run_scoped<Device>(rank, std::size_t{16} << 20)),
+          device(make_run_scoped<Device>(rank, std::size_t{64} << 20)),
           loader(
               make_run_scoped<Loader>(rank, device, images, normalisation, batch, LastBatch::drop)),
           random(static_cast<std::uint64_t>(rank.rank())),
-          mlp(make_mlp(device, random, {784, 12, 10})),
-          communicator(make_communicator("native", rank, ddp_arena_bytes(*mlp))),
-          ddp(*communicator, device, *mlp, {.bucket_cap_bytes = 500}),
-          optimizer(mlp->parameters(), 0.3),
-          trainer(rank, device, *mlp, ddp, optimizer) {}
+          model(has_buffers ? make_cnn(device, random) : make_mlp(device, random, {784, 12, 10})),
+          communicator(make_communicator("native", rank, ddp_arena_bytes(*model))),
+          ddp(*communicator, device, *model, {.bucket_cap_bytes = 500}),
+          optimizer(model->parameters(), 0.3),
+          trainer(rank, device, *model, ddp, optimizer) {}
 
     Metrics::Totals epoch(Loader& from, int number) {
         from.start_epoch(
@@ -51,12 +59,21 @@ struct Training {
     Device& device;
     Loader& loader;
     Random random;
-    const std::unique_ptr<Sequential> mlp;
+    const std::unique_ptr<Sequential> model;
     const std::unique_ptr<Communicator> communicator;
     DistributedDataParallel ddp;
     Sgd optimizer;
     DdpTrainer trainer;
 };
+
+// Returns what `work` prints.
+std::string printed(const std::function<void()>& work) {
+    std::ostringstream text;
+    std::streambuf* const before = std::cout.rdbuf(text.rdbuf());
+    work();
+    std::cout.rdbuf(before);
+    return text.str();
+}
 
 }  // namespace
 
@@ -74,7 +91,7 @@ TEST_CASE("training: all ranks' samples count, every one is tested, and the netw
                 training.epoch(epoch);
             auto& loader = make_run_scoped<Loader>(rank, training.device, images, usual, 7);
             tested[place] = training.trainer.test(loader);
-            require_equal_replicas(rank, training.mlp->parameters());
+            require_equal_replicas(rank, training.model->parameters());
             if (place == 0)
                 steps = training.trainer.steps();
         });
@@ -98,8 +115,8 @@ TEST_CASE("training: the watched step is written down for all ranks, and no othe
     std::vector<std::vector<StreamSpan>> timelines(2);
     world.run([&](Rank& rank) {
         Training training(rank, images, 8);
-        const StepWatch watch(rank, training.device, *training.mlp, training.ddp, training.trainer,
-                              2);
+        const StepWatch watch(rank, training.device, *training.model, training.ddp,
+                              training.trainer, 2);
         training.epoch(1);
         timelines[static_cast<std::size_t>(rank.rank())] = watch.steps().usual;
     });
@@ -149,6 +166,46 @@ TEST_CASE("training: the rank whose loss is no longer a number first is named, w
         REQUIRE(failure == "rank " + std::to_string(victim) +
                                ": the loss is no longer a number at step 9: the steps are too "
                                "long; try a smaller --learning-rate");
+    }
+}
+
+TEST_CASE("training: a step that is a graph makes the same bits, on every number of ranks") {
+    const LabelledImages images = lines(100);
+    for (const int ranks : {1, 2, 3}) {
+        World world(thread_options(ranks));
+        std::vector<float> states[2];
+        std::string summary;
+        for (const bool is_graph : {false, true})
+            world.run([&](Rank& rank) {
+                Training training(rank, images, 4, usual, ranks == 2);
+                std::optional<GraphedStep> graphed;
+                if (is_graph)
+                    graphed.emplace(training.trainer, *training.communicator, training.device,
+                                    training.optimizer, 2);
+                for (int epoch = 1; epoch <= 3; epoch++) {
+                    training.optimizer.set_learning_rate(0.3 / epoch);
+                    training.epoch(epoch);
+                    if (epoch < 3)
+                        training.trainer.test(training.loader);
+                }
+                if (rank.rank() + 1 < ranks)
+                    return;
+                std::vector<float>& state = states[is_graph ? 1 : 0];
+                const auto add = [&](const Tensor& tensor) {
+                    const std::vector<float> values = tensor.to_host();
+                    state.insert(state.end(), values.begin(), values.end());
+                };
+                for (const auto& parameter : training.model->parameters())
+                    add(parameter->value);
+                for (const NamedTensor& buffer : training.model->buffers())
+                    add(buffer.value);  // rank 0's, with what this rank's last step has added
+                if (is_graph)
+                    summary = graphed->summary();
+            });
+        const int steps = 3 * (100 / ranks / 4);
+        REQUIRE(summary.starts_with(std::to_string(steps - 2) + " of " + std::to_string(steps) +
+                                    " steps were launches of a graph of "));
+        REQUIRE((states[0] == states[1]));
     }
 }
 
@@ -207,6 +264,48 @@ TEST_CASE("training: a test uses the buffers of rank 0") {
             throw std::runtime_error("the ranks' buffers were to differ before the test");
     });
     REQUIRE(means[0] == means[1]);
+}
+
+TEST_CASE("timeline: the report says what was hidden, and the files begin at 0") {
+    const std::vector<StreamSpan> spans{
+        {0, "compute", "forward", 100.0, 100.010},
+        {0, "compute", "backward to x", 100.010, 100.030},
+        {0, "compute", waiting_for_gradients, 100.030, 100.032},
+        {0, "communication", "bucket 0, 1 MiB", 100.020, 100.028},
+        {1, "compute", "forward", 100.001, 100.011},
+        {1, "compute", waiting_for_gradients, 100.011, 100.019},
+        {1, "communication", "bucket 0, 1 MiB", 100.011, 100.019},
+    };
+    const std::vector<StreamSpan> without{
+        {0, "compute", "backward to x", 200.0, 200.030},
+        {0, "compute", waiting_for_gradients, 200.030, 200.038},
+        {0, "communication", "bucket 0, 1 MiB", 200.030, 200.038},
+    };
+    const std::string text = printed([&] { show_timeline({spans, without}); });
+    CAPTURE(text);
+    const auto line = [&](const std::string& part) { return has(text, part); };
+    REQUIRE(line("as asked     0   32.0 ms    30.0 ms        8.00 ms          75.0 %"));
+    REQUIRE(line("as asked     1   18.0 ms    10.0 ms        8.00 ms           0.0 %"));
+    REQUIRE(line("none         0   38.0 ms    30.0 ms        8.00 ms           0.0 %"));
+    const TemporaryFolder folder;
+    write_timeline(folder / "run.csv", {spans, without});
+    const Csv csv = read_csv(folder / "run_timeline.csv");
+    REQUIRE(csv.rows.size() == 10);
+    REQUIRE(csv.number(0, "begin_ms") == 0);
+    REQUIRE(csv.number(3, "begin_ms") == Approx(20));
+    REQUIRE(csv.number(3, "end_ms") == Approx(28));
+    REQUIRE(csv.text(3, "stream") == "communication");
+    REQUIRE(csv.text(3, "name") == "bucket 0, 1 MiB");
+    REQUIRE(csv.text(6, "overlap") == "on");
+    REQUIRE(csv.text(7, "overlap") == "off");
+    REQUIRE(csv.number(7, "begin_ms") == 0);
+    write_timeline("", {spans, {}});
+    Trace trace(folder / "trace.json");
+    add_to_trace(trace, spans);
+    trace.write();
+    const std::string events = contents(folder / "trace.json");
+    for (const char* part : {"waiting for gradients", "bucket 0, 1 MiB", "communication"})
+        REQUIRE(has(events, part));
 }
 
 }  // namespace ddp::test

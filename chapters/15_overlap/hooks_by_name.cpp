@@ -1,4 +1,4 @@
-#include "15_overlap/show/hooks_by_name.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 
 #include <algorithm>
 #include <stdexcept>

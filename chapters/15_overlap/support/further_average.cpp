@@ -1,5 +1,5 @@
 // Alone in its file: the linker takes it from the library only for a program that has no other one.
-#include "15_overlap/show/hooks_by_name.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 
 namespace ddp {
 

@@ -1,15 +1,18 @@
-// Beside which PyTorch the bench measures, and that it says so; not how fast anything is.
+// Beside which PyTorch `bench train` measures, and that it says so; the tables of `bench traffic`.
+// Not how fast anything is.
 #include <filesystem>
 #include <fstream>
 
 #include "common/gpu/launch.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/program.hpp"
 
 namespace ddp::test {
 namespace {
 
 const Program bench(BENCH_TRAIN, {"--ranks", "1", "--quick", "--rounds", "1"});
+const Program traffic(BENCH_TRAFFIC);
 
 // Writes a program that stands in for a Python with PyTorch: it answers every round with the same
 // seconds. Returns its path.
@@ -49,6 +52,25 @@ TEST_CASE("bench train refuses a Python without PyTorch, and says when it has me
                 " -c 'import torch'` must work.\n");
     REQUIRE(bench.run({"--pytorch", "off"}).count("PyTorch was not measured. --pytorch PYTHON") ==
             1);
+}
+
+TEST_CASE("bench traffic: three orders, three tables, and a row of each hook in the file",
+          "[.long]") {
+    const Pictures data(600, 110);
+    const ProgramRun run = traffic.run({"--data", data.folder()});
+    for (const char* part : {"all ranks must do the same, in the same order",
+                             "is right to the last digits", "float16, divided after",
+                             "Bucket hooks: 60 steps", "forward and backward      3            3 "})
+        REQUIRE(run.count(part) == 1);
+    REQUIRE(run.csv.rows.size() == 6);
+}
+
+TEST_CASE("bench traffic: fewer pictures than its batches take, and ranks that are processes") {
+    const Pictures data(7, 4);
+    for (const char* how : {"--ranks", "--processes"})
+        if (how == std::string("--ranks") || processes_can_run_kernels(3))
+            traffic.run({"--data", data.folder(), how, "3", "--quick"});
+    REQUIRE(nothing_is_left(BENCH_TRAFFIC));
 }
 
 }  // namespace ddp::test
