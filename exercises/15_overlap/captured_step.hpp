@@ -14,10 +14,7 @@ namespace ddp {
 class CapturedStep {
   public:
     // Calls enqueue() once, and captures what it enqueues on `stream`: nothing of that runs. While
-    // it does so, other threads capture and allocate as they like. A step that cannot be captured,
-    // because it waits for the stream or allocates memory, is an error. Throws GpuError if
-    // CUDA refuses something. Then, too, the capture has ended, and what CUDA has made for it is
-    // destroyed.
+    // it does so, other threads capture and allocate as they like.
     CapturedStep(Stream& stream, const std::function<void()>& enqueue);
     // Does not wait. Launches that are under way come to their end.
     ~CapturedStep();

@@ -10,7 +10,7 @@ namespace {
 }  // namespace
 
 CapturedStep::CapturedStep(Stream& stream, const std::function<void()>& enqueue) {
-    // Begin, enqueue, end, instantiate. If something fails: what is open, and what was made?
+    // Begin, enqueue, end, instantiate. What was made, and who destroys it?
     throw NotImplemented("capture");
 }
 
