@@ -26,9 +26,8 @@ struct Compact {
     int* count;
 };
 
-// Task compact. Keeps the values whose size is not smaller than `threshold`, in the order of their
-// places, and drops values[i] if |values[i]| < threshold. Keeps NaN, so that an invalid value is
-// not overlooked; `threshold` is none. n is 1 or more. Uses `blocks` blocks of `block` threads.
+// Task compact. Keeps each values[i] with |values[i]| >= threshold, in the order of their places,
+// and drops the others. n is 1 or more. Uses `blocks` blocks of `block` threads.
 // `scratch` holds 2 n + blocks elements, used by this call alone until it is done.
 void compact(const float* values, int n, float threshold, int blocks, int block, int* scratch,
              Compact result, Stream& stream);

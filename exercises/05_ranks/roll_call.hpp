@@ -24,28 +24,22 @@ class RollFailed : public std::runtime_error {
     std::string why_;
 };
 
-// Takes the roll. Each rank calls this function once, in a process or thread of its own, with what
-// its launcher has told it: its number, the number of ranks (1 or more), its own address, and its
-// connections. An address is a text of 1 to 100 characters in one line; it may have any character
-// but '\n', blanks as well. Returns the addresses of all ranks, by rank.
+// Returns the addresses of all ranks, by rank. Every rank calls it once, in a thread of its own.
 //
-// `connections` are descriptors of sockets, which the launcher made before it started any rank and
-// will close when all have ended. On rank 0 connections[r] leads to rank r; on every other rank
-// connections[0] leads to rank 0. All other entries are -1. A read() waits until at least one byte
-// has come, and returns what is there: perhaps only the beginning of what the other end has sent.
-// It returns 0 when the other end is gone and nothing more will come. What is sent here is so short
-// that a send() never waits.
+//     rank 0 brings "node0:29500", rank 1 "node1:29501": both get {"node0:29500", "node1:29501"}
 //
-// Task list. All ranks come, in any order.
+// On rank 0 connections[r] is a socket that leads to rank r; on every other rank connections[0]
+// leads to rank 0. All other entries are -1, and all are closed when all ranks have ended. An
+// address has no '\n' in it.
 //
-// Task gone. If the connection to a rank ends while rank 0 still waits for any rank, or if a rank
-// was told another number of ranks than rank 0, then every rank that is left throws RollFailed with
-// that rank as the cause. It does so at once: no rank waits for one that has yet to come. If rank 0
-// is gone before a rank has the whole list, rank 0 is the cause.
+// Task list: all ranks come.
+// Task gone: one ends its connection while rank 0 still waits for any. Every rank that is left
+// throws RollFailed at once, with that rank as the cause.
+// Task late: one does not come. `limit` after its call rank 0 throws RollFailed, with the lowest
+// rank that has not come, and all others throw the same. They give up rank 0 after 2 * limit.
 //
-// Task late. Rank 0 waits until `limit` has passed since its call began, and then throws RollFailed
-// with the lowest rank that has not come. The others learn the same cause from it. They themselves
-// give rank 0 up, as the cause, when they have waited for 2 * limit.
+// You may call: send(), read(), poll().
+// The check also tries: one rank, any order of arrival, bytes that come one by one.
 std::vector<std::string> take_roll(int rank, int world_size, const std::string& address,
                                    const std::vector<int>& connections,
                                    std::chrono::milliseconds limit);

@@ -1,6 +1,6 @@
 #pragma once
 // The contract of the exercise bracketing: who adds what in a reduce, and which bits the sum has.
-// No rank runs: everything is on the host. There are from 1 to 20 ranks.
+// No rank runs: everything is on the host.
 #include <string>
 #include <vector>
 

@@ -29,7 +29,7 @@ struct OuterOptions {
 // is the mean over the ranks of the parameters before this meeting. `velocity` is 0 before the
 // first meeting, and is kept for the next. The outer gradient points from the mean to `agreed`, and
 // the step is that of PyTorch's SGD with nesterov=True. With a learning rate of 1 and no momentum
-// this is local SGD. The learning rate may change from meeting to meeting.
+// this is local SGD.
 void outer_step(const OuterOptions& options, std::vector<float>& agreed,
                 std::vector<float>& velocity, const std::vector<float>& mean);
 

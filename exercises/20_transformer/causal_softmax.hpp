@@ -17,7 +17,7 @@ struct SoftmaxSums {
 };
 
 // Task merge. Returns the same of the scores of `a` and of `b` together; either or both may have
-// none. No intermediate result may overflow, whatever finite numbers the scores are.
+// none.
 SoftmaxSums merged(SoftmaxSums a, SoftmaxSums b);
 
 // The scores in device memory, each of which costs a read. `reads` has a counter for each score, or
@@ -55,8 +55,7 @@ class Weights {
 };
 
 // The shape of scores and weights, each of the four 1 or more. Element [s, h, q, k] has the index
-// ((s * heads + h) * queries + q) * keys + k, which is less than 2^31. `keys` is 2^24 at most, up
-// to where a float counts.
+// ((s * heads + h) * queries + q) * keys + k, which is less than 2^31.
 struct ScoreShape {
     int sentences, heads, queries, keys;
 };

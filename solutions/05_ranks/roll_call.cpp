@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // Messages are lines of text:
 //
-//     rank r to rank 0:  the number of ranks, a line; its address, a line
+//     rank r to rank 0:  its address, a line
 //     rank 0 to rank r:  "list", a line; the addresses, N lines
 //                    or  "failed", a line; the rank that is the cause, a line; why, a line
 
@@ -70,10 +70,9 @@ std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_poin
 
 // ---- Rank 0's side
 
-// Waits until all ranks have sent their two lines. inboxes[r - 1] is that of rank r.
+// Waits until all ranks have sent their line. inboxes[r - 1] is that of rank r.
 void hear_all(std::vector<Inbox>& inboxes, Clock::time_point end) {
-    const std::string ranks = std::to_string(inboxes.size() + 1);
-    const auto has_come = [](const Inbox& inbox) { return inbox.lines.size() == 2; };
+    const auto has_come = [](const Inbox& inbox) { return inbox.lines.size() == 1; };
     for (;;) {
         const auto missing = std::ranges::find_if_not(inboxes, has_come);
         if (missing == inboxes.end())
@@ -83,13 +82,9 @@ void hear_all(std::vector<Inbox>& inboxes, Clock::time_point end) {
         if (readable.empty())
             throw RollFailed(static_cast<int>(missing - inboxes.begin()) + 1,
                              "did not come in time");
-        for (Inbox* inbox : readable) {
-            const int rank = static_cast<int>(inbox - inboxes.data()) + 1;
+        for (Inbox* inbox : readable)
             if (!read_from(*inbox))
-                throw RollFailed(rank, "is gone");
-            if (!inbox->lines.empty() && inbox->lines[0] != ranks)
-                throw RollFailed(rank, "was told of " + inbox->lines[0] + " ranks, not " + ranks);
-        }
+                throw RollFailed(static_cast<int>(inbox - inboxes.data()) + 1, "is gone");
     }
 }
 
@@ -107,7 +102,7 @@ std::vector<std::string> call_the_roll(const std::string& address,
     }
     std::vector<std::string> addresses{address};
     for (const Inbox& inbox : inboxes)
-        addresses.push_back(inbox.lines[1]);
+        addresses.push_back(inbox.lines[0]);
     std::vector<std::string> lines = addresses;
     lines.insert(lines.begin(), "list");
     for (const Inbox& inbox : inboxes)
@@ -119,7 +114,7 @@ std::vector<std::string> call_the_roll(const std::string& address,
 
 std::vector<std::string> answer_the_roll(int world_size, const std::string& address, int connection,
                                          Clock::time_point end) {
-    send_lines(connection, {std::to_string(world_size), address});
+    send_lines(connection, {address});
     std::vector<Inbox> inboxes{{connection, "", {}}};
     const std::vector<std::string>& lines = inboxes[0].lines;
     const auto count = static_cast<std::size_t>(world_size) + 1;

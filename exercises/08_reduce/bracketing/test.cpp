@@ -196,11 +196,10 @@ std::string cause_of_held(const std::string& yours, int rank, int ranks, int roo
     const SumPointer right = right_held(rank, ranks, root);
     if (yours.empty())
         return "It is empty. A rank that adds nothing still has its own number.";
-    if (yours.find_first_of(" \t\n") != std::string::npos)
-        return "There are blanks in it; by the contract there are none.";
     const SumPointer sum = read_all(yours);
     if (!sum)
-        return "Each rank's number is an x and the rank, sums have a + and nothing around it, and "
+        return "Each rank's number is an x and the rank, sums have a + and no blanks around it, "
+               "and "
                "each bracket that is opened must be closed.";
     if (yours == "(" + text(*right) + ")")
         return "There are no brackets around the whole.";
@@ -254,16 +253,9 @@ void check_held() {
 
 using Arrays = std::vector<std::vector<float>>;
 
-std::vector<float> column(const Arrays& arrays, std::size_t i) {
-    std::vector<float> numbers;
-    for (const std::vector<float>& array : arrays)
-        numbers.push_back(array[i]);
-    return numbers;
-}
-
-std::vector<float> your_sum(const Arrays& arrays, const std::string& what) {
+std::vector<float> your_sum(const Arrays& arrays) {
     const std::string words = std::to_string(arrays.size()) + " arrays of " +
-                              std::to_string(arrays[0].size()) + " elements" + what + ": ";
+                              std::to_string(arrays[0].size()) + " elements: ";
     trying(words + "tree_sum() is called.");
     std::vector<float> sum = tree_sum(arrays);
     if (sum.size() != arrays[0].size())
@@ -272,23 +264,12 @@ std::vector<float> your_sum(const Arrays& arrays, const std::string& what) {
     return sum;
 }
 
-// Checks which numbers are in the sum, with those that can be added exactly in any order: rank r
-// has 8^r, and every second element is 0 everywhere.
+// Checks which numbers are in the sum, with those that can be added exactly in any order.
 void check_terms(int ranks, std::size_t count) {
     Arrays arrays(static_cast<std::size_t>(ranks));
     for (int r = 0; r < ranks; r++)
-        for (std::size_t i = 0; i < count; i++)
-            arrays[static_cast<std::size_t>(r)].push_back(i % 2 == 1 ? 0 : share_that_tells(r));
-    std::vector<float> sum = your_sum(arrays, "");
-    for (std::size_t i = 1; i < count; i += 2) {
-        if (sum[i] != 0)
-            throw Wrong(std::to_string(ranks) + " arrays: all have 0 in element " +
-                        std::to_string(i) + ", and your sum has " + std::to_string(sum[i]) +
-                        " there: different elements are never added to each other.");
-        for (int r = 0; r < ranks; r++)
-            sum[i] += share_that_tells(r);
-    }
-    const std::string wrong = wrong_shares(sum, ranks, 0);
+        arrays[static_cast<std::size_t>(r)].assign(count, share_that_tells(r));
+    const std::string wrong = wrong_shares(your_sum(arrays), ranks, 0);
     if (!wrong.empty())
         throw Wrong(std::to_string(ranks) + " arrays: " + wrong);
 }
@@ -362,36 +343,13 @@ std::string wrong_order(const Probe& probe, const std::vector<float>& sums, int 
            wrong;
 }
 
-// Numbers of very different sizes and both signs.
-float rough(int rank, std::size_t i) {
-    const double x = std::sin(static_cast<double>(rank * 1009) + static_cast<double>(i) * 31 + 1);
-    return static_cast<float>(x * std::exp2(static_cast<double>((i + 3) % 11)));
-}
-
-void check_rough_bits_of(int ranks) {
-    const std::string who = std::to_string(ranks) + " arrays: ";
-    const SumPointer right = chapters_sum(ranks);
-    Arrays arrays(static_cast<std::size_t>(ranks));
-    for (int r = 0; r < ranks; r++)
-        for (std::size_t i = 0; i < 1009; i++)
-            arrays[static_cast<std::size_t>(r)].push_back(rough(r, i));
-    const std::vector<float> yours = your_sum(arrays, "");
-    for (std::size_t i = 0; i < yours.size(); i++)
-        if (!have_same_bits(yours[i], value(*right, column(arrays, i))))
-            throw Wrong(who + "element " + std::to_string(i) + " of 1009 has other bits than " +
-                        text(*right) + ". Is the order another one for some elements?");
-    held();
-}
-
 void check_bits_of(int ranks) {
     const std::string who = std::to_string(ranks) + " arrays: ";
     const Probe probe = probe_of(ranks);
-    const std::string wrong =
-        ranks < 2 ? "" : wrong_order(probe, your_sum(probe.arrays, ""), ranks);
+    const std::string wrong = ranks < 2 ? "" : wrong_order(probe, your_sum(probe.arrays), ranks);
     if (!wrong.empty())
         throw Wrong(who + wrong);
     held();
-    check_rough_bits_of(ranks);
 }
 
 void check_bits() {
@@ -400,8 +358,6 @@ void check_bits() {
             check_terms(ranks, count);
         check_bits_of(ranks);
     }
-    for (const int ranks : {13, 16})
-        check_bits_of(ranks);
 }
 
 // ---- tell_apart
@@ -436,12 +392,10 @@ void check_tell_apart_of(int ranks, int root) {
         throw Wrong(job(ranks, root) + "you return " + std::to_string(yours.size()) +
                     " numbers. It is one for each rank, or none at all.");
     const float here = value(*chapters, yours), there = value(*other, yours);
-    if (!std::ranges::all_of(yours, [](float x) { return std::isfinite(x); }) ||
-        !std::isfinite(here) || !std::isfinite(there))
+    if (!std::isfinite(here) || !std::isfinite(there))
         throw Wrong(orders + "With your numbers, " + text(yours) + ", these sums are " +
                     text(here) + " and " + text(there) +
-                    ". By the contract all are finite: infinity would prove "
-                    "nothing about rounding.");
+                    ": infinity would prove nothing about rounding.");
     if (text(*chapters) == text(*other))
         throw Wrong(orders + "You return " + text(yours) +
                     ", but the two orders are the same: no numbers tell them apart.");
@@ -462,9 +416,6 @@ void check_tell_apart() {
     for (int ranks = 1; ranks <= most_ranks; ranks++)
         for (int root = 0; root < ranks; root++)
             check_tell_apart_of(ranks, root);
-    for (const int root : {8, 5})
-        check_tell_apart_of(16, root);
-    check_tell_apart_of(19, 7);
 }
 
 }  // namespace

@@ -124,7 +124,6 @@ void check_resting_point() {
 
 struct Meeting {
     float mean, agreed;
-    double learning_rate = 0;  // 0: as in the options
 };
 
 // One element before and after a step.
@@ -162,9 +161,6 @@ std::string cause_of_step(const OuterOptions& options, const Element& yours, flo
         return "The learning rate belongs to the whole step, also to the part with the velocity.\n";
     if (is(yours.agreed, yours.old + rate * look_ahead))
         return "You add the step.\n";
-    if (yours.old_velocity == 0 && !is(yours.velocity, gradient))
-        return "`velocity` is 0 before this call, and is not the gradient after it. What is kept "
-               "from meeting to meeting is the caller's: keep nothing of your own.\n";
     return "";
 }
 
@@ -176,11 +172,8 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
     for (std::size_t m = 0; m < meetings.size(); m++) {
         const Meeting& meeting = meetings[m];
         const std::vector<float> old = agreed, old_velocity = velocity;
-        OuterOptions now = options;
-        if (meeting.learning_rate > 0)
-            now.learning_rate = meeting.learning_rate;
         const std::vector<float> means = {meeting.mean, second(meeting.mean)};
-        outer_step(now, agreed, velocity, means);
+        outer_step(options, agreed, velocity, means);
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
             const float right = i == 0 ? meeting.agreed : second(meeting.agreed);
             if (agreed.size() == 2 && std::abs(agreed[i] - right) <= 1e-4f)
@@ -190,13 +183,14 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
                 text, sizeof text,
                 "Learning rate %g, momentum %g, meeting number %d, element %d, the mean is %g: "
                 "you go on from %g, right is %g.\n",
-                now.learning_rate, now.momentum, static_cast<int>(m) + 1, static_cast<int>(i),
-                static_cast<double>(means[i]), static_cast<double>(agreed.at(i)),
-                static_cast<double>(right));
-            throw Wrong(
-                text +
-                cause_of_step(now, {old[i], old_velocity[i], agreed[i], velocity[i]}, means[i]) +
-                (i > 0 ? "Each element has a gradient and a velocity of its own.\n" : "") + hint);
+                options.learning_rate, options.momentum, static_cast<int>(m) + 1,
+                static_cast<int>(i), static_cast<double>(means[i]),
+                static_cast<double>(agreed.at(i)), static_cast<double>(right));
+            throw Wrong(text +
+                        cause_of_step(options, {old[i], old_velocity[i], agreed[i], velocity[i]},
+                                      means[i]) +
+                        (i > 0 ? "Each element has a gradient and a velocity of its own.\n" : "") +
+                        hint);
         }
     }
     held();
@@ -222,13 +216,6 @@ void check_outer_step() {
         {0.5, 0.5}, 8, {{6, 6.5f}, {6.5f, 6.25f}, {6.25f, 6.125f}},
         "The ranks have changed nothing since the last meeting, so the gradient is 0. The "
         "velocity goes on, and becomes smaller.");
-    // By the same formula, with a rate that becomes 0.25 and then 1.
-    check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 6.1875f, 0.25}, {6, 5.53125f, 1}},
-                   "The learning rate has changed since the last meeting: it is the whole step "
-                   "that is multiplied by it, and nothing that is kept.");
-    check_meetings({0, 0.5}, 8, {{6, 8}, {6, 6.25f, 0.5}},
-                   "The learning rate is 0 at the first meeting, so nothing moves. But the "
-                   "velocity gets its gradient.");
 }
 
 }  // namespace

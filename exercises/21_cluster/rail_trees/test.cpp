@@ -59,31 +59,6 @@ void check_rails(const MessagePlan& plan, int nodes, int ranks_per_node, const s
     held();
 }
 
-// Within a node each rank sends a chunk to each other rank: in the first round that rank's, and in
-// the last one its own.
-void check_within_nodes(const MessagePlan& plan, int nodes, int ranks_per_node,
-                        const std::string& what) {
-    for (std::size_t round = 0; round < plan.rounds.size(); round++)
-        for (const PlannedMessage& message : plan.rounds[round]) {
-            const Place from{nodes, ranks_per_node, message.from},
-                to{nodes, ranks_per_node, message.to};
-            if (from.node() != to.node())
-                continue;
-            const bool is_first = round == 0;
-            const int chunk = is_first ? to.rail() : from.rail();
-            if ((!is_first && round + 1 != plan.rounds.size()) || message.first != chunk ||
-                message.count != 1)
-                throw Wrong(what + "in round " + std::to_string(round) + " rank " +
-                            std::to_string(message.from) + " sends " +
-                            format_count(message.count, "chunk") + ", the first of them " +
-                            std::to_string(message.first) + ", to rank " +
-                            std::to_string(message.to) +
-                            " of its node. Within a node, place i is sent chunk i alone in the "
-                            "first round, and sends chunk i alone in the last one.");
-        }
-    held();
-}
-
 void check_sums(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
     const std::optional<WrongSum> wrong = wrong_sum(plan, nodes * ranks_per_node);
     if (!wrong)
@@ -147,31 +122,6 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
     held();
 }
 
-// Each message between nodes is one of the contract's, and in its round.
-void check_rounds(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
-    const int up = log2_rounded_up(nodes), first = ranks_per_node > 1 ? 1 : 0;
-    for (std::size_t round = 0; round < plan.rounds.size(); round++)
-        for (const PlannedMessage& message : plan.rounds[round]) {
-            const Place from{nodes, ranks_per_node, message.from},
-                to{nodes, ranks_per_node, message.to};
-            if (from.node() == to.node())
-                continue;
-            const int number = static_cast<int>(round) - first;
-            const int k = number < up ? number : 2 * up - 1 - number;
-            const int child = number < up ? from.vertex() : to.vertex(),
-                      parent = number < up ? to.vertex() : from.vertex();
-            if (k < 0 || child % (2 << k) != 1 << k || parent != child - (1 << k))
-                throw Wrong(what + "in round " + std::to_string(round) + " vertex " +
-                            std::to_string(from.vertex()) + " of rail " +
-                            std::to_string(from.rail()) + " sends to vertex " +
-                            std::to_string(to.vertex()) +
-                            ". By the contract the odd multiples of 2^k send in the k-th round "
-                            "upwards, and they are sent the sum in the k-th round from the end "
-                            "downwards. Is the root of rail i on node i modulo H?");
-        }
-    held();
-}
-
 // Node after node along a rail, up and down: by the simulator where a byte takes 10 ns and a
 // message 1 ms.
 void check_seconds(const MessagePlan& plan, int nodes, int ranks_per_node,
@@ -206,8 +156,6 @@ void check_tree_plan() {
         check_rails(plan, nodes, ranks_per_node, what);
         check_sums(plan, nodes, ranks_per_node, what);
         check_tree(plan, nodes, ranks_per_node, what);
-        check_rounds(plan, nodes, ranks_per_node, what);
-        check_within_nodes(plan, nodes, ranks_per_node, what);
         if (1 << log2_rounded_up(nodes) == nodes)
             check_seconds(plan, nodes, ranks_per_node, what);
     }
@@ -237,8 +185,7 @@ std::string cause_of(const CostModel& message, int nodes, int ranks_per_node, do
     return "";
 }
 
-void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node,
-                        const std::string& hint = "") {
+void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node) {
     const double yours = trees_are_faster_up_to(message, nodes, ranks_per_node);
     const std::string what = shape_text(nodes, ranks_per_node) + "with " +
                              format_seconds(message.alpha_s) + " and " +
@@ -258,7 +205,7 @@ void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node,
             throw Wrong(what + "you say that trees are faster up to " + format_bytes(yours) +
                         ". An array of " + format_bytes(bytes) + " takes " +
                         format_seconds(tree_s) + " by trees and " + format_seconds(ring_s) +
-                        " by rings.\n" + hint + cause_of(message, nodes, ranks_per_node, yours) +
+                        " by rings.\n" + cause_of(message, nodes, ranks_per_node, yours) +
                         "Write down both times, and set them equal.");
     }
     held();
@@ -270,9 +217,6 @@ void check_crossover() {
     check_crossover_of({14e-6, 1 / 48e9}, 16, 8);
     check_crossover_of({50e-6, 8e-9}, 4, 3);
     check_crossover_of({14e-6, 1 / 48e9}, 128, 2);
-    const std::string far = "It may be any size, and no search knows before where to end.\n";
-    check_crossover_of({1e-3, 1 / 50e9}, 32, 8, far);
-    check_crossover_of({1e3, 1e-14}, 8, 4, far);
     const double with_two = trees_are_faster_up_to({1e-3, 1e-8}, 2, 4);
     if (with_two != 0)
         throw Wrong("On 2 nodes of 4 ranks: you say " + std::to_string(with_two) +
