@@ -26,9 +26,7 @@ double weight_skew(const std::vector<std::vector<int>>& tokens) {
     std::vector<double> divisors;
     for (const std::vector<int>& of_rank : tokens)
         for (const int in_batch : of_rank)
-            if (in_batch > 0)
-                divisors.push_back(static_cast<double>(in_batch) *
-                                   static_cast<double>(of_rank.size()));
+            divisors.push_back(static_cast<double>(in_batch) * static_cast<double>(of_rank.size()));
     const auto [heaviest, lightest] = std::ranges::minmax(divisors);
     return lightest / heaviest;
     // end stub
@@ -39,7 +37,7 @@ std::vector<double> token_divisors(const std::vector<int>& own_tokens, int world
     // stub: divisors
     //: Every token is to weigh the same: how much, and what does DDP do to it?
     const double all = all_tokens(own_tokens, sum_over_ranks);
-    const double divisor = all > 0 ? all / world_size : 1.0;
+    const double divisor = all / world_size;
     return std::vector<double>(own_tokens.size(), divisor);
     // end stub
 }
@@ -49,7 +47,7 @@ double late_factor(const std::vector<int>& own_tokens, double guess, int world_s
     // stub: afterwards
     //: How much does a token weigh now, and how much should it weigh?
     const double all = all_tokens(own_tokens, sum_over_ranks);
-    return all > 0 ? guess * world_size / all : 1.0;
+    return guess * world_size / all;
     // end stub
 }
 

@@ -151,11 +151,6 @@ void check_forward() {
         check_host(device, "a / b", [&] { divide(a, b); });
         check_many(true);
         return;
-    } catch (const std::exception& other) {
-        throw Wrong(
-            "[2, 3] divided by [3, 2] must throw std::invalid_argument. You have thrown another "
-            "exception, with the words: " +
-            std::string(other.what()));
     }
     throw Wrong("[2, 3] divided by [3, 2] must throw std::invalid_argument.");
 }

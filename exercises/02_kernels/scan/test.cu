@@ -192,33 +192,6 @@ void check_compact(const std::vector<float>& values, float threshold, int blocks
     }
 }
 
-// Checks who has done the work: every second value is kept.
-void check_compact_work(int n, int blocks, int block) {
-    const auto size = static_cast<std::size_t>(n);
-    std::vector<float> numbers(size);
-    for (std::size_t i = 0; i < size; i++)
-        numbers[i] = static_cast<float>(i % 2);
-    Stream stream;
-    const Buffer<float> source(numbers);
-    Buffer<float> values(std::vector<float>(size, 1)), kept(size);
-    Buffer<int> places(size), count(1), scratch(2 * size + static_cast<std::size_t>(blocks));
-    const auto enqueue = [&] {
-        compact(values.data(), n, 0.5f, blocks, block, scratch.data(),
-                {kept.data(), places.data(), count.data()}, stream);
-    };
-    const std::string what = std::to_string(n) + " values";
-    check_shape(static_cast<unsigned int>(blocks), static_cast<unsigned int>(block), what, [&] {
-        enqueue();
-        stream.synchronize();
-    });
-    check_shares(what, {read_by_all("values", values)}, [&] {
-        enqueue();
-        stream.synchronize();
-    });
-    check_host_goes_on(what, stream, values, source, enqueue);
-    held();
-}
-
 void check_compact_task() {
     std::vector<float> values;
     for (int i = 0; i < 2'021; i++)
@@ -232,7 +205,6 @@ void check_compact_task() {
     check_compact(few, 0, 2, 32, "All of them stay.");
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
     check_compact(values, 5, 1'100, 2, "There are more blocks than a block may have threads.");
-    check_compact_work(2'000, 7, 100);
 }
 
 }  // namespace

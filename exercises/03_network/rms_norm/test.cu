@@ -179,23 +179,6 @@ void check_who_works(Device& device, const std::string& what, const std::functio
     check_host(device, what, call);
 }
 
-// Checks that the threads share the rows, or for the gain the columns, of x.
-void check_shares_of_x(const std::string& what, bool forward, bool of_x) {
-    const int width = of_x ? 9 : 40;  // as many rows as columns, where either may be shared out
-    const Case one = make_case(of_x ? 64 : 40, width);
-    Layer layer(one);
-    (of_x ? layer.gain : layer.x)->is_frozen = true;
-    const Variable y = layer.forward();
-    check_shares(what + " of [" + std::to_string(one.rows) + ", " + std::to_string(width) + "]",
-                 {read_by_all("x", layer.x->value, one.width())}, [&] {
-                     if (forward)
-                         layer.forward();
-                     else
-                         layer.backward(y, one.dy);
-                     layer.device.stream().synchronize();
-                 });
-}
-
 // The gradient of one of the two inputs, of a layer whose output is one number. The tape's own
 // kernel, which writes the gradient of the loss, runs in the first backward only: it is not
 // watched.
@@ -246,7 +229,6 @@ void check_forward() {
         layer.tape.clear();
         layer.forward();
     });
-    check_shares_of_x("y", true, true);
 }
 
 // ---- Task input_gradient
@@ -290,7 +272,6 @@ void check_input_gradient() {
         throw Wrong(
             "x is frozen here, and nobody wants its gradient: ask is_wanted before target.");
     check_who_works_in_backward("the gradient of x", true);
-    check_shares_of_x("the gradient of x", false, true);
 }
 
 // ---- Task gain_gradient
@@ -318,12 +299,6 @@ void check_gain_gradient() {
                          "There are more rows than a block has threads.");
     check_slopes_of_gain(with_gain(make_case(9, 5, 0.5)),
                          "eps is 0.5 here: the rms in the gradient is that of forward, with eps.");
-    Case without_a_column = with_gain(make_case(9, 5));
-    without_a_column.gain[3] = 0;
-    check_slopes_of_gain(
-        without_a_column,
-        "One gain is 0, and so is its column of y. Its gradient is not: it is made "
-        "of x, and not of y / gain.");
     Case one = make_case(3, 5);
     Layer layer(one);
     layer.gain->is_frozen = true;
@@ -333,7 +308,6 @@ void check_gain_gradient() {
             "gain is frozen here, and nobody wants its gradient: ask is_wanted before "
             "target.");
     check_who_works_in_backward("the gradient of gain", false);
-    check_shares_of_x("the gradient of gain", false, false);
 }
 
 }  // namespace

@@ -218,46 +218,6 @@ void check_patience() {
             "nothing behind.");
 }
 
-// To look who is the slowest takes long here, as two million workers have left. Worker 0 ends its
-// step while worker 1 looks, a little later in each round: worker 1 sees it, or is woken. (An
-// answer that finds out who is the slowest when a worker leaves is not asked: it never looks for
-// long.)
-void check_no_wake_is_lost() {
-    constexpr milliseconds very_long{4000};
-    constexpr int workers = 2'000'000;
-    const auto gate = make_staleness_gate(workers, 0);
-    const auto begin = Clock::now();
-    for (int worker = workers - 1; worker > 1; worker--) {
-        gate->leave(worker);
-        if (worker % 1000 == 0 && Clock::now() - begin > milliseconds(2000))
-            return;
-    }
-    gate->begin_step(1, at_once);
-    gate->end_step(1);
-    for (int round = 0; round < 60; round++) {
-        gate->begin_step(0, at_once);
-        std::atomic<bool> is_coming = false;
-        auto waited = std::async(std::launch::async, [&] {
-            is_coming = true;
-            is_coming.notify_one();
-            const auto begin = Clock::now();
-            gate->begin_step(1, very_long);
-            return Clock::now() - begin;
-        });
-        is_coming.wait(false);
-        std::this_thread::sleep_for(std::chrono::microseconds(50 * (round % 20)));
-        gate->end_step(0);
-        if (waited.get() >= very_long)
-            throw Wrong(
-                "Worker 1 looks whether it may go on, and while it looks worker 0 ends its step: "
-                "worker 1 then slept until its patience was over. The call that should have woken "
-                "it came before it slept. Change the steps with the mutex locked, also if they are "
-                "atomic: whoever looks has the lock until it sleeps." +
-                may_be_busy);
-        gate->end_step(1);
-    }
-}
-
 // A step counts when it is done, not when it is begun.
 void check_done_counts() {
     const auto gate = gate_with_one_ahead(2);
@@ -344,7 +304,6 @@ void check_leaving() {
             gate.leave(slowest);
         },
         "is lost in the middle of a step: it leaves after begin_step");
-    check_no_wake_is_lost();
 }
 
 // ---- When are they done?

@@ -190,8 +190,6 @@ void check_ready_order() {
 
 // Returns what a wrong bucket tells, or "".
 std::string cause_of(const LastBucket& yours, const LastBucket& right, std::size_t all) {
-    if (yours.index == right.index + 1 && yours.bytes == 0)
-        return "You count a bucket behind the last gradient, which is empty.\n";
     if (yours.index == right.index + 1 && yours.bytes == right.bytes)
         return "Buckets are counted from 0.\n";
     if (yours.bytes_before == all && yours.bytes == right.bytes)
@@ -292,9 +290,6 @@ void check_tying() {
                "Which of the names comes first says nothing about the order of uses.");
     check_tied("Only t is in the list of tables: ", small, sizes, {"t"}, 500, {2, 900, 1400},
                "A table that is tied with nothing stays what it is.");
-    check_tied("The tables in the middle, w and v of 250 bytes, are tied: ", small,
-               {{"s", 900}, {"w", 250}, {"v", 250}, {"t", 900}}, {"w", "v"}, 500, {1, 1150, 900},
-               "The first table is not tied here, and stays the last one.");
     check_tied("The tables s and t are used by one operation, and w by the next: ",
                {{"two", {"s", "t"}}, {"linear", {"w"}}}, {{"s", 900}, {"t", 900}, {"w", 300}},
                {"s", "t"}, 300, {1, 900, 300},
