@@ -11,8 +11,6 @@
 namespace ddp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 //: A connection carries bytes. How does the other end know where a message ends?
 // stub
 
@@ -51,16 +49,14 @@ bool read_from(Inbox& inbox) {
     return true;
 }
 
-// Waits until something can be read from one of `inboxes`, or until `end`. Returns those from which
-// something can be read: none if the time is over.
-std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_point end) {
+// Waits until something can be read from one of `inboxes`, and returns all of which that is true.
+std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes) {
     std::vector<pollfd> ready;
     for (const Inbox& inbox : inboxes)
         ready.push_back({inbox.connection, POLLIN, 0});
     std::vector<Inbox*> result;
-    while (result.empty() && Clock::now() < end) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-        poll(ready.data(), ready.size(), static_cast<int>(left.count()));
+    while (result.empty()) {
+        poll(ready.data(), ready.size(), -1);
         for (std::size_t i = 0; i < ready.size(); i++)
             if (ready[i].revents != 0)
                 result.push_back(&inboxes[i]);
@@ -71,30 +67,22 @@ std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_poin
 // ---- Rank 0's side
 
 // Waits until all ranks have sent their line. inboxes[r - 1] is that of rank r.
-void hear_all(std::vector<Inbox>& inboxes, Clock::time_point end) {
+void hear_all(std::vector<Inbox>& inboxes) {
     const auto has_come = [](const Inbox& inbox) { return inbox.lines.size() == 1; };
-    for (;;) {
-        const auto missing = std::ranges::find_if_not(inboxes, has_come);
-        if (missing == inboxes.end())
-            return;
-        // A rank that has come may still go: all are looked at, in whatever order they come.
-        const std::vector<Inbox*> readable = wait_for_bytes(inboxes, end);
-        if (readable.empty())
-            throw RollFailed(static_cast<int>(missing - inboxes.begin()) + 1,
-                             "did not come in time");
-        for (Inbox* inbox : readable)
+    // A rank that has come may still go: all are looked at, in whatever order they come.
+    while (!std::ranges::all_of(inboxes, has_come))
+        for (Inbox* inbox : wait_for_bytes(inboxes))
             if (!read_from(*inbox))
                 throw RollFailed(static_cast<int>(inbox - inboxes.data()) + 1, "is gone");
-    }
 }
 
 std::vector<std::string> call_the_roll(const std::string& address,
-                                       const std::vector<int>& connections, Clock::time_point end) {
+                                       const std::vector<int>& connections) {
     std::vector<Inbox> inboxes;
     for (std::size_t rank = 1; rank < connections.size(); rank++)
         inboxes.push_back({connections[rank], "", {}});
     try {
-        hear_all(inboxes, end);
+        hear_all(inboxes);
     } catch (const RollFailed& failure) {
         for (const Inbox& inbox : inboxes)
             send_lines(inbox.connection, {"failed", std::to_string(failure.rank()), failure.why()});
@@ -112,15 +100,13 @@ std::vector<std::string> call_the_roll(const std::string& address,
 
 // ---- The other ranks' side
 
-std::vector<std::string> answer_the_roll(int world_size, const std::string& address, int connection,
-                                         Clock::time_point end) {
+std::vector<std::string> answer_the_roll(int world_size, const std::string& address,
+                                         int connection) {
     send_lines(connection, {address});
     std::vector<Inbox> inboxes{{connection, "", {}}};
     const std::vector<std::string>& lines = inboxes[0].lines;
     const auto count = static_cast<std::size_t>(world_size) + 1;
     while (lines.empty() || lines.size() < (lines[0] == "failed" ? 3 : count)) {
-        if (wait_for_bytes(inboxes, end).empty())
-            throw RollFailed(0, "did not answer in time");
         if (!read_from(inboxes[0]))
             throw RollFailed(0, "is gone");
     }
@@ -133,14 +119,12 @@ std::vector<std::string> answer_the_roll(int world_size, const std::string& addr
 }  // namespace
 
 std::vector<std::string> take_roll(int rank, int world_size, const std::string& address,
-                                   const std::vector<int>& connections,
-                                   std::chrono::milliseconds limit) {
+                                   const std::vector<int>& connections) {
     // stub: list
     //: Rank 0 reads from all the others, and then sends to all of them.
-    const Clock::time_point begin = Clock::now();
     if (rank == 0)
-        return call_the_roll(address, connections, begin + limit);
-    return answer_the_roll(world_size, address, connections[0], begin + 2 * limit);
+        return call_the_roll(address, connections);
+    return answer_the_roll(world_size, address, connections[0]);
     // end stub
 }
 

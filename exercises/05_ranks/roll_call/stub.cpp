@@ -11,15 +11,12 @@
 namespace ddp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A connection carries bytes. How does the other end know where a message ends?
 
 }  // namespace
 
 std::vector<std::string> take_roll(int rank, int world_size, const std::string& address,
-                                   const std::vector<int>& connections,
-                                   std::chrono::milliseconds limit) {
+                                   const std::vector<int>& connections) {
     // Rank 0 reads from all the others, and then sends to all of them.
     throw NotImplemented("list");
 }

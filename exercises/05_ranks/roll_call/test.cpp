@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,9 +34,7 @@ using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 using List = std::vector<std::string>;
 
-constexpr Milliseconds long_limit = 8s;  // where nobody needs it
-constexpr Milliseconds at_once = 3s;     // on a busy machine
-constexpr Milliseconds slack = 2s;       // by which a limit may be exceeded there
+constexpr Milliseconds at_once = 3s;  // on a busy machine
 
 std::string name(int rank) {
     return "rank " + std::to_string(rank);
@@ -119,8 +116,7 @@ struct Outcome {
 // it.
 class Job {
   public:
-    Job(List addresses, Milliseconds limit)
-        : addresses_(std::move(addresses)), limit_(limit), outcomes_(addresses_.size()) {
+    explicit Job(List addresses) : addresses_(std::move(addresses)), outcomes_(addresses_.size()) {
         ends_at_0_.push_back(-1);
         own_ends_.push_back(-1);
         for (std::size_t rank = 1; rank < addresses_.size(); rank++) {
@@ -166,7 +162,7 @@ class Job {
             Outcome outcome;
             try {
                 outcome.list = take_roll(rank, size(), addresses_[static_cast<std::size_t>(rank)],
-                                         connections, limit_);
+                                         connections);
             } catch (const RollFailed& failed) {
                 outcome.cause = failed.rank();
             } catch (...) {
@@ -275,7 +271,6 @@ class Job {
     }
 
     const List addresses_;
-    const Milliseconds limit_;
     std::vector<int> ends_at_0_, own_ends_;  // what the ranks get
     std::vector<int> started_;
     std::vector<std::thread> threads_;
@@ -308,9 +303,8 @@ void rethrow_others(Job& job, const std::vector<int>& ranks, const std::string& 
 
 // Plays `story` on a job. Whatever comes of it, all ranks have ended when this returns. `what`
 // begins the words of what is wrong.
-void play(const std::string& what, const List& addresses, Milliseconds limit,
-          const std::function<void(Job&)>& story) {
-    Job job(addresses, limit);
+void play(const std::string& what, const List& addresses, const std::function<void(Job&)>& story) {
+    Job job(addresses);
     try {
         story(job);
     } catch (const Wrong& wrong) {
@@ -400,7 +394,7 @@ void come_in_order(const std::vector<int>& order) {
         (order.size() == 1 ? " rank: " : " ranks, which come in the order " + text(order) + ": ");
     trying(what + "take_roll() is called.");
     const List addresses = addresses_of(static_cast<int>(order.size()));
-    play(what, addresses, long_limit, [&](Job& job) {
+    play(what, addresses, [&](Job& job) {
         for (const int rank : order) {
             job.start(rank);
             if (rank != 0)
@@ -427,7 +421,7 @@ void check_list() {
                                  std::string(is_up ? "they send" : "rank 0 sends") +
                                  " arrives byte by byte: ";
         trying(what + "take_roll() is called.");
-        play(what, addresses_of(4), long_limit, [&](Job& job) {
+        play(what, addresses_of(4), [&](Job& job) {
             for (int rank = 1; rank < 4; rank++)
                 job.with_wire(rank,
                               [&](Wire& wire) { (is_up ? wire.up : wire.down).is_slow = true; });
@@ -447,7 +441,7 @@ void check_gone() {
         "connections at the same time, with one poll().";
     trying("4 ranks, and one of them is gone: take_roll() is called.");
     play("4 ranks. Rank 3 ends before it has come, and rank 1 has yet to come: ", addresses_of(4),
-         long_limit, [&](Job& job) {
+         [&](Job& job) {
              job.start({0, 2});
              job.wait_until_quiet();
              job.cut(3);
@@ -456,96 +450,20 @@ void check_gone() {
              require_cause(job, {1}, 3, at_once, "It comes later, and learns the cause as well.");
          });
     play("4 ranks. Rank 2 has come and ends, while rank 1 has yet to come: ", addresses_of(4),
-         long_limit, [&](Job& job) {
+         [&](Job& job) {
              job.start({0, 2, 3});
              job.wait_until_quiet();
              job.cut(2);
              require_cause(job, {0, 3}, 2, at_once,
                            no_wait + " A rank that has come may go again, before there is a list.");
          });
-    play("3 ranks. Rank 0 ends while they wait: ", addresses_of(3), long_limit, [&](Job& job) {
+    play("3 ranks. Rank 0 ends while they wait: ", addresses_of(3), [&](Job& job) {
         job.start({1, 2});
         job.wait_until_quiet();
         job.cut(1);
         job.cut(2);
         require_cause(job, {1, 2}, 0, at_once, "Their connection leads to rank 0.");
     });
-}
-
-// ---- late
-
-// The stories of this task take time, and are played at the same time.
-using Story = std::function<void()>;
-
-// Does the same with a story in which times count. On a busy machine a rank may come too late that
-// has been started in time, so one of several attempts must be right.
-void play_in_time(const std::string& what, const List& addresses, Milliseconds limit,
-                  const std::function<void(Job&)>& story) {
-    double load = 0;
-    const bool is_busy =
-        getloadavg(&load, 1) == 1 && load > 1.5 * std::thread::hardware_concurrency();
-    for (int left = is_busy ? 3 : 1;; left--)
-        try {
-            play(what, addresses, limit, story);
-            return;
-        } catch (const Wrong&) {
-            if (left == 0)
-                throw;
-        }
-}
-
-// Starts these ranks, rank 0 last: when its time begins, the others have come.
-void start_in_time(Job& job, const std::vector<int>& ranks) {
-    for (const int rank : ranks)
-        if (rank != 0) {
-            job.start(rank);
-            job.wait_until_sends(rank);
-        }
-    job.start(0);
-}
-
-std::vector<Story> stories_of_late() {
-    std::vector<Story> stories;
-    for (const std::vector<int>& missing : {std::vector<int>{2}, std::vector<int>{3, 1}})
-        stories.push_back([=] {
-            const int first = *std::ranges::min_element(missing);
-            play_in_time(
-                "4 ranks, a limit of 300 ms. Never come: " + text(missing) + ". ", addresses_of(4),
-                300ms, [&](Job& job) {
-                    std::vector<int> there = job.all();
-                    std::erase_if(there, [&](int r) { return std::ranges::count(missing, r) > 0; });
-                    start_in_time(job, there);
-                    require_cause(job, there, first, 300ms + slack,
-                                  "Rank 0 gives up after the limit, and names the lowest rank "
-                                  "that is missing.");
-                });
-        });
-    stories.push_back([=] {
-        play_in_time("3 ranks, a limit of 800 ms. Rank 0 comes 1000 ms after the others: ",
-                     addresses_of(3), 800ms, [&](Job& job) {
-                         job.start({1, 2});
-                         std::this_thread::sleep_for(1000ms);
-                         job.start(0);
-                         require_list(job, "They wait longer than rank 0: for twice the limit.");
-                     });
-    });
-    return stories;
-}
-
-void check_late() {
-    trying("A rank is late, or does not come: take_roll() is called.");
-    std::vector<std::future<void>> played;
-    for (const Story& story : stories_of_late())
-        played.push_back(std::async(std::launch::async, story));
-    std::exception_ptr first;
-    for (std::future<void>& each : played)
-        try {
-            each.get();
-        } catch (...) {
-            first = first ? first : std::current_exception();
-        }
-    if (first)
-        std::rethrow_exception(first);
 }
 
 // ---- A signal that ends a rank which writes to one that is gone
@@ -563,7 +481,7 @@ void tell_of_sigpipe(int) {
 
 std::vector<Task> tasks() {
     std::signal(SIGPIPE, tell_of_sigpipe);
-    return {{"list", check_list}, {"gone", check_gone}, {"late", check_late}};
+    return {{"list", check_list}, {"gone", check_gone}};
 }
 
 }  // namespace ddp::test
