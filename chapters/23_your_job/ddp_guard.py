@@ -207,6 +207,7 @@ class Pass:
         self.before = self.after = 0  # backwards of the job before the first and the last of them
         self.epoch = None        # its number, if a backward came after one of its batches
         self.is_complete = self.is_told = False
+        self.contents = []       # hashes of the first batches, where there are no indices
 
     def take(self, indices):
         if self.taken is None:
@@ -249,7 +250,7 @@ class Guard:
         self.optimizers = weakref.WeakSet()
         self.pace = None       # the optimizer whose steps are counted
         self.step = 0
-        self.scaler = None
+        self.scalers = []
         self.store, self.rank, self.world_size = None, 0, 1
         self.number = 0        # of the last check
         self.pending = collections.deque(maxlen=4)  # rank 0's: checks that not all have made yet
@@ -421,13 +422,16 @@ class Guard:
         known.now = Pass(known)
         return known.now
 
-    def hands_out(self, one):
+    def hands_out(self, one, batch):
         if one.batches == 0:
             one.before = self.all_backwards
             self.loaders_used += not one.loader.is_used
             one.loader.is_used = True
         one.batches += 1
         one.after = self.all_backwards
+        if one.taken is None and one.batches <= 4:
+            one.contents += hashes_of(each for each in torch.utils._pytree.tree_leaves(batch)
+                                      if isinstance(each, torch.Tensor))
         self.latest = one
 
     def trains(self, one):
@@ -498,11 +502,12 @@ class Guard:
             "models": {model.number: model.notes() for model in models},
             "backwards": self.all_backwards - self.checked_backwards,
             "gradients": self.gradients, "dropout": self.dropout, "means": list(self.means),
-            "scale": self.scaler.get_scale() if self.scaler else None,
+            "scales": [scaler.get_scale() for scaler in self.scalers],
             "rates": [str({key: group.get(key) for key in settings})
                       for group in (pace.param_groups if pace else [])],
             "trained": self.trained and self.trained.notes(),
             "evaluated": self.evaluated and self.evaluated.notes(),
+            "contents": self.trained.contents if self.trained else [],
         }
 
     def keys(self, number):
@@ -517,14 +522,14 @@ class Guard:
             self.pending.append(number)
 
     def compare_what_is_there(self):
-        """Compares, on rank 0, the notes of each check that all ranks have made."""
-        for number in list(self.pending):
-            keys = self.keys(number)
-            if self.store.check(keys):
-                self.pending.remove(number)
-                self.compare([pickle.loads(self.store.get(key)) for key in keys])
-                for key in keys:
-                    self.store.delete_key(key)
+        """Compares, on rank 0, the notes of each check that all ranks have made, in their order: it
+        asks for the last one first, since meanwhile a rank may make two."""
+        made = [number for number in reversed(self.pending) if self.store.check(self.keys(number))]
+        for number in reversed(made):
+            self.pending.remove(number)
+            self.compare([pickle.loads(self.store.get(key)) for key in self.keys(number)])
+            for key in self.keys(number):
+                self.store.delete_key(key)
 
     def compare(self, notes):
         """Tells what differs between the ranks' notes."""
@@ -576,10 +581,10 @@ class Guard:
                 "the job went backward, and no forward of this model went through "
                 "DistributedDataParallel (was it model.module's?), so nothing averaged its "
                 "gradients.")
-        elif differ(notes, "scale"):
+        elif differ(notes, "scales"):
             kind, words = "loss scales differ", (
                 "GradScaler's scale is not the same on all ranks, so each divides the averaged "
-                f"gradients by another number; here it is {notes[0]['scale']}.")
+                f"gradients by another number; here it is {notes[0]['scales'][-1]}.")
         elif differ(notes, "rates"):
             kind, words = "learning rates differ", (
                 "the optimizer's settings are not the same on all ranks; here they are "
@@ -621,6 +626,9 @@ class Guard:
                     self.samples[what] = taken
         if len(self.samples) == 2:
             self.look_at_split(notes, **self.samples)
+        if len(notes) > 1 and len(notes[0]["contents"]) > 3 and not differ(notes, "contents"):
+            self.share("samples seen twice", notes, "all ranks take the same batches from a "
+                       f"stream: let rank r keep sample r of each {len(notes)}.")
 
     def count_samples(self, notes, taken, is_complete, size, once, whole, batch_size):
         seen = twice = 0
@@ -722,9 +730,8 @@ class Guard:
             lines.append("NO SAMPLES WERE WATCHED: no batch came from a DataLoader.")
         elif self.loaders_unknown:
             lines.append(f"NOT ALL SAMPLES WERE WATCHED: {count(self.loaders_unknown, 'loader')} "
-                         "with a sampler of its own kind, which may repeat samples on purpose.")
-        for line in lines:
-            print(f"ddp_guard: {line}", file=sys.stderr, flush=True)
+                         "of a stream, or with a sampler of its own that may repeat samples.")
+        print("\n".join(f"ddp_guard: {line}" for line in lines), file=sys.stderr, flush=True)
 
 
 # ---- Helpers -------------------------------------------------------------------------------------
@@ -736,8 +743,7 @@ def divisors_of(root):
         if (not isinstance(other, torch.Tensor) or other.numel() != 1
                 or node.next_functions[1][0] is not None):
             break
-        number = float(other)
-        found.append(number if type(node).__name__ == "DivBackward0" else -number)
+        found.append(float(other) * (1 if type(node).__name__ == "DivBackward0" else -1))
         node = node.next_functions[0][0]
     return found
 
@@ -827,7 +833,7 @@ def watch(every=100):
         around(F, name, wrap_mean)
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
         around(F, name, wrap_dropout)
-    around(torch.amp.GradScaler, "step", wrap_scaler)
+    around(torch.amp.GradScaler, "__init__", wrap_init(guard.scalers.append))
     around(dist, "all_reduce", wrap_all_reduce)
     for holder in (dist, dist.distributed_c10d):
         around(holder, "destroy_process_group", wrap_destroy)
@@ -880,13 +886,6 @@ def wrap_backward(original):
     return backward
 
 
-def wrap_scaler(original):
-    def step(self, *arguments, **options):
-        guard.scaler = self
-        return original(self, *arguments, **options)
-    return step
-
-
 def wrap_iter(original):
     def __iter__(self):
         guard.opening = quietly(guard.begins_pass, self)
@@ -919,7 +918,7 @@ def wrap_next(original):
                 quietly(guard.ends_pass, one)
             raise
         if one is not None:
-            quietly(guard.hands_out, one)
+            quietly(guard.hands_out, one, batch)
         return batch
     return __next__
 

@@ -4,16 +4,23 @@ DistributedDataParallel beside Gloo, what fails and how that is told, and the re
 backend_test.py FOLDER: FOLDER/by_hand and FOLDER/mine hold the modules, and are built first, the
 latter with the solution of the exercise.
 """
+import datetime
 import functools
 import hashlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CHAPTER = ROOT / "chapters" / "23_your_job"
@@ -57,20 +64,15 @@ def build():
 
 def start(module="by_hand", timeout_s=60):
     """Registers the backend in this process, and begins its default group."""
-    import datetime
-
-    import torch.distributed as dist
     sys.path.insert(0, str(MODULES / module))
     import ddp_by_hand  # noqa: F401
     dist.init_process_group("ddp_by_hand", timeout=datetime.timedelta(seconds=timeout_s))
-    return dist
 
 
 # ---- Every operation -----------------------------------------------------------------------------
 def operations(rank, world_size):
     """Returns what was wrong. Values encode rank and index; their sums are exact in every type."""
-    import torch
-    dist = start()
+    start()
     wrong = []
     everybody = range(world_size)
 
@@ -175,13 +177,10 @@ def look_at_operations():
 
 # ---- DistributedDataParallel ---------------------------------------------------------------------
 def train(rank, backend, module="by_hand", steps=100):
-    import torch
-    from torch import nn
     if backend == "gloo":
-        import torch.distributed as dist
         dist.init_process_group("gloo")
     else:
-        dist = start(module)
+        start(module)
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(31, 300), nn.BatchNorm1d(300), nn.ReLU(), nn.Linear(300, 300),
                           nn.ReLU(), nn.Linear(300, 7))
@@ -199,9 +198,7 @@ def train(rank, backend, module="by_hand", steps=100):
 
 def compress(rank):
     """Returns the hash of a step's gradients by PowerSGD, whose hook waits inside of callbacks."""
-    import torch
-    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
-    dist = start()
+    start()
     torch.manual_seed(0)
     layers = [torch.nn.Linear(64, 64) for _ in range(4)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers),
@@ -235,8 +232,7 @@ def look_at_training():
 # ---- What fails ----------------------------------------------------------------------------------
 def fail(rank, how):
     """Returns the words of the exception that ends an all-reduce, and after how many seconds."""
-    import torch
-    dist = start()
+    start()
     dist.all_reduce(torch.ones(10))
     dist.barrier()
     begin = time.monotonic()
@@ -366,7 +362,6 @@ def look_at_torchrun():
 
 
 def free_port():
-    import socket
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return str(listener.getsockname()[1])

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
 """The guard names each of the fourteen wrong programs by its fault, and accuses none of the right
 ones; check.py takes the right ones, and refuses mends that leave out what a program is for."""
+import copy
+import io
 import pathlib
+import pickle
 import re
 import sys
 import tempfile
+import time
+from unittest import mock
+
+import torch
+import torch.distributed as dist
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 MUSEUM = ROOT / "exercises" / "23_your_job"
@@ -59,6 +67,8 @@ ENDLESS = """class Endless(torch.utils.data.Sampler):
         while True:
             yield from torch.randperm(512, generator=generator).tolist()[rank::2]
 """
+STREAM = ("class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n"
+          "        return iter(list(samples)")
 TEST = ("    for each, _ in DataLoader(tests, sampler=DistributedSampler(tests, drop_last=True)):\n"
         "        model(each)\n")
 HARMLESS = {
@@ -117,9 +127,7 @@ HARMLESS = {
         ("dist.destroy", "stack.close()\ndist.destroy")],
     "a stream": [
         (LOADER, "DataLoader(Stream(), batch_size=32)"),
-        ("samples = Tensor",
-         "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n"
-         "        return iter(list(samples)[rank::2])\n\n\nsamples = Tensor")],
+        ("samples = Tensor", STREAM + "[rank::2])\nsamples = Tensor")],
 }
 # Faults that the museum has not, as changes to the right `same_epochs`.
 NETWORK = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))"
@@ -132,6 +140,9 @@ GUILTY = {
          "scaler = torch.amp.GradScaler('cpu', init_scale=2.0 + rank)\noptimizer = "),
         ("loss.backward()", "scaler.scale(loss).backward()"),
         (STEP, "        scaler.step(optimizer)\n        scaler.update()\n")],
+    "samples seen twice": [
+        (LOADER, "DataLoader(Stream(), batch_size=32)"),
+        ("samples = Tensor", STREAM + ")\nsamples = Tensor")],
     "padded evaluation": [(LOG, "    tests = TensorDataset(x[:333], y[:333])\n" + TEST + LOG)],
     "tested on training samples": [
         ("sampler = ", "samples, tests = torch.utils.data.random_split(\n    samples, [448, 64], "
@@ -207,8 +218,7 @@ def look_at_changed_programs():
     with tempfile.TemporaryDirectory() as folder:
         for name, changes in [*HARMLESS.items(), *GUILTY.items()]:
             text, wanted = right, [name] if name in GUILTY else []
-            wanted += ["samples seen twice"] * ("random_split" in str(changes))
-            wanted.sort()
+            wanted = sorted(wanted + ["samples seen twice"] * ("random_split" in str(changes)))
             for old, new in changes:
                 if text.count(old) != 1:
                     complain(f"same_epochs has not one '{old}'")
@@ -223,8 +233,7 @@ def look_at_changed_programs():
 
 def look_at_the_checks():
     for name in FAULTS:
-        right = SOLUTIONS / f"{name}.py"
-        answer = answer_of(right, ask=True)
+        answer = answer_of(SOLUTIONS / f"{name}.py", ask=True)
         if answer["wrong"]:
             complain(f"the solution of {name} is refused: {answer['wrong']}")
     with tempfile.TemporaryDirectory() as folder:
@@ -242,11 +251,6 @@ def look_at_the_checks():
 
 def copy_a_watched_model(rank):
     """Returns how many values of a watched model's copies differ from its own."""
-    import copy
-    import io
-
-    import torch
-    import torch.distributed as dist
     ddp_guard.watch(1)
     dist.init_process_group("gloo")
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
@@ -261,10 +265,6 @@ def copy_a_watched_model(rank):
 
 def end_by_an_error(rank):
     """Returns how long rank 0, which ends by an error, waits for rank 1, which goes on."""
-    import time
-
-    import torch
-    import torch.distributed as dist
     ddp_guard.watch(1)
     dist.init_process_group("gloo")
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
@@ -286,6 +286,18 @@ def look_at_errors():
     seconds = ranks.run(end_by_an_error)[0]
     if seconds is None or seconds > 3:
         complain(f"a rank that ends by an error waits {seconds} s for the others")
+
+
+def look_at_order():
+    """Checks are compared in their order, even if a rank makes two after rank 0 has asked."""
+    guard, compared = ddp_guard.Guard(1), []
+    guard.store, guard.compare = mock.Mock(get=pickle.dumps), compared.extend
+    guard.store.check.side_effect = [False, True, True]
+    guard.pending.extend([1, 2])
+    guard.compare_what_is_there()
+    guard.compare_what_is_there()
+    if compared != ["ddp_guard/1/0", "ddp_guard/2/0"]:
+        complain(f"the checks are compared in this order: {compared}")
 
 
 REPORTS = {
@@ -336,6 +348,7 @@ def main():
         look_at_sections()
         look_at_copies()
         look_at_errors()
+        look_at_order()
         look_at_reports()
         look_at_the_museum(world_size=2, every=16)
         if HAS_SOLUTIONS:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests of DistributedDataParallel, as far as they run on a CPU with Gloo, are passed
-under the guard as without it, which accuses none of them. They are inside PyTorch's wheel.
-"""
+"""PyTorch's own tests of DistributedDataParallel on a CPU, which are inside its wheel, pass under
+the guard, and it accuses none of them."""
 import os
 import pathlib
 import re
@@ -39,10 +38,10 @@ class Cases(distributed_test.TestDistBackend, distributed_test.DistributedTest._
         guard = ddp_guard.watch(every=1)
         tell = guard.tell
 
-        def tell_the_log(found, ranks):
+        def tell_the_log(kind, *place, **options):
             with LOG.open("a") as log:
-                log.writelines(f"{test_name}: {each}\n" for each in found)
-            tell(found, ranks)
+                log.write(f"{test_name}: {kind}\n")
+            tell(kind, *place, **options)
         guard.tell = tell_the_log
         super()._run(rank, test_name, file_name, pipe, **options)
 
@@ -55,8 +54,7 @@ def main():
         runner = unittest.TextTestRunner(stream=nowhere)
         result = runner.run(unittest.TestSuite(Cases(name) for name in names))
     passed = len(names) - len(result.skipped) - len(result.failures) - len(result.errors)
-    print(f"{passed} of {len(names)} tests pass under the guard, {len(result.skipped)} are for "
-          "GPUs")
+    print(f"{passed} of {len(names)} tests pass under the guard, {len(result.skipped)} need GPUs")
     for test, words in result.failures + result.errors:
         print(f"FAILED: {test}: {words[-1500:]}")
     findings = LOG.read_text() if LOG.exists() else ""
