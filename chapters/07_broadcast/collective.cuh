@@ -169,8 +169,7 @@ __device__ inline bool wait_for_acknowledged(const Collective& collective, int p
 
 // ---- The end
 
-// One thread of each block, when the block has done its work. The last block writes down that the
-// rank has ended.
+// One thread of each block, when that has done its work. The last one writes down the rank's end.
 __device__ inline void end_block(const Collective& collective) {
     CollectiveState& own = state_of(collective.view.own());
     cuda::atomic_ref<unsigned int, cuda::thread_scope_system> blocks(own.blocks);

@@ -100,8 +100,7 @@ RingOverNodes::RingOverNodes(Peers& peers, NetworkProxy& proxy, const Placement&
     : peers_(peers),
       placement_(placement),
       neighbours_(peers, proxy, placement.further(-1), placement.further(1), channel_of_ring) {
-    // Where ranks were dealt out in turn, chunks lie in the array in another order than in the
-    // ring.
+    // Where ranks were dealt out in turn, the array has the chunks in another order than the ring.
     if (!std::ranges::is_sorted(placement.by_node)) {
         order_ = peers.allocate<int>(placement.by_node.size());
         order_.copy_from(placement.by_node);
@@ -136,8 +135,7 @@ void RingOverNodes::launch_sum(const Call& call, const RingPlan& plan, Stream& s
     with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
 }
 
-// The chunks are those of the ring. Which rank begins with which does not matter: all ranks get
-// all.
+// The chunks are those of the ring. Which rank begins with which does not matter: all get all.
 void RingOverNodes::all_reduce(const Call& call, Stream& stream) {
     const std::size_t ranks = placement_.by_node.size();
     const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));

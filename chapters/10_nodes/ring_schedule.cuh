@@ -111,8 +111,7 @@ class RingSchedule {
         if (t < slices_between())
             return {plan_.first + 1 + static_cast<int>(t / slices_of_round),
                     round + t % slices_of_round};
-        // Phase 3: alternately, one of this rank's slices of the next round leaves and a sum of
-        // this round arrives.
+        // Phase 3: alternately, a slice of the next round leaves and a sum of this one arrives.
         const std::size_t slice = round + (t - slices_between()) / 2;
         return (t - slices_between()) % 2 == 0
                    ? ScheduledSlice{plan_.first, slice + slices_of_round}

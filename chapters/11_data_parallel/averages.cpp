@@ -93,8 +93,8 @@ void validate_on_rank_0(Rank& rank, bool is_for_all) {
     Peers peers(rank, 1 << 16, timeout_s);
     ArenaBuffer<float> loss = peers.allocate<float>(1);
     loss.copy_from(std::vector<float>{1});
-    rank.barrier();
     Stream stream;
+    rank.barrier();
     // The mistake: a collective that one rank calls. (Or all ranks: then it is none.)
     if (rank.rank() == 0 || is_for_all) {
         two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,

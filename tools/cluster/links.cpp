@@ -46,6 +46,7 @@ LinkTimes measure_link(Rank& rank, int from, int to, const std::vector<std::size
         make_communicator("native", rank, most + SharedArena::unit, {.group = pair});
     ArenaBuffer<unsigned char> data = communicator->allocate<unsigned char>(most);
     Stream stream;
+    rank.barrier();
     LinkTimes times{{}, from, to};
     for (const std::size_t bytes : sizes) {
         std::vector<double> seconds;

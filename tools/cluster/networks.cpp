@@ -24,8 +24,7 @@ namespace {
 
 // ---- Names and addresses
 
-// Returns the addresses that `node` has on this node, with spaces between them; "" if its name
-// leads nowhere.
+// Returns the addresses that `node` has on this node, with spaces between; "" if there are none.
 std::string addresses_by_name(const std::string& node) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
@@ -61,6 +60,7 @@ SentBytes sent_in_all_reduce(Rank& rank, const AllReduceOrder& order) {
         make_communicator("native", rank, 2 * watched_bytes, {.order = order});
     ArenaBuffer<float> numbers = communicator->allocate<float>(watched_bytes / sizeof(float));
     Stream stream;
+    rank.barrier();
     DDP_CHECK(cudaMemsetAsync(numbers.data(), 0, watched_bytes, stream));
     const auto all_reduce = [&] {
         communicator->all_reduce(numbers.data(), numbers.data(), numbers.size(), ReduceOp::sum,

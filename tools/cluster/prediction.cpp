@@ -61,8 +61,7 @@ simulator::Seconds all_reduces_of(const ForeignTraining& training, int ranks) {
     };
 }
 
-// Returns the plan of PyTorch's second step, for a backward that goes from the last parameter to
-// the first.
+// Returns the plan of PyTorch's second step, for a backward from the last parameter to the first.
 BucketPlan plan_of(const GradientSizes& parameters, BucketCap cap) {
     std::vector<std::size_t> order(parameters.size());
     std::iota(order.rbegin(), order.rend(), std::size_t{0});

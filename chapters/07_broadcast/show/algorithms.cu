@@ -118,6 +118,7 @@ double broadcast_seconds(Peers& peers, const BroadcastAlgorithm& algorithm, std:
     Stream stream;
     Payload payload(peers, bytes);
     std::vector<Event> marks(static_cast<std::size_t>(warm_up + rounds + 1));
+    peers.rank().barrier();
     int root = 0;
     for (Event& mark : marks) {
         mark.record(stream);

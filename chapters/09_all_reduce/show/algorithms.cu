@@ -44,6 +44,7 @@ double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, 
 std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
                                        AllReduceData& data, std::size_t count) {
     Stream stream;
+    peers.rank().barrier();
     launch(stream, grid_for(count), fill_with_thirds, data.input.data(), count,
            peers.rank().rank());
     algorithm.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream,
@@ -56,6 +57,7 @@ std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count
     ArenaBuffer<float> data = communicator.allocate<float>(count);
     Rank& rank = communicator.rank();
     Stream stream;
+    rank.barrier();
     launch(stream, grid_for(count), fill_with_thirds, data.data(), count, rank.rank());
     communicator.all_reduce(data.data(), data.data(), count, ReduceOp::sum, stream);
     communicator.synchronize(stream);

@@ -37,10 +37,13 @@ __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
     const std::uint64_t longer_ns = knows_best ? 0 : view.timeout_ns / 10;
     const std::uint64_t begin_ns = device_clock_ns();
     const auto is_ready = [&] {
-        const bool is_now = load_relaxed(flag) >= value;
-        if (!is_now && device_clock_ns() - begin_ns > spin_ns)
+        if (load_relaxed(flag) >= value)
+            return true;
+        if (device_clock_ns() - begin_ns > spin_ns)
             __nanosleep(50'000);
-        return is_now;
+        else if (!kernels_run_on_cpu)
+            __nanosleep(3'000);  // a look goes to the host's memory, by the bus that others need
+        return false;
     };
     const auto report = [&] {
         if (ControlBlock* other = end.control)

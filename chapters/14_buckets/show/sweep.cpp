@@ -165,8 +165,8 @@ std::string hash_of_reduced(Rank& rank, const GradientSizes& gradients, std::siz
             values[begin_of(i) + k] = std::sin(static_cast<float>(k * 7 + i * 31 + 1)) /
                                       static_cast<float>(rank.rank() + 3);
     memory.copy_from(values);
-    rank.barrier();
     Stream stream;
+    rank.barrier();
     for (std::size_t k = 0; k < begins.size(); k++)
         communicator->all_reduce(memory.data() + begins[k], memory.data() + begins[k],
                                  plan.buckets[k].size, ReduceOp::average, stream,

@@ -11,8 +11,7 @@ namespace {
 
 using namespace ddp;
 
-// Two ranks send to each other. The others wait for them with a longer time-out, so that the two
-// report the failure.
+// Two ranks send to each other, and report it: the others wait for them with a longer time-out.
 void send_both(Rank& rank) {
     Peers peers(rank, 1 << 16, rank.job().timeout_s / 2);
     Stream stream;

@@ -115,8 +115,7 @@ __global__ void occupy(unsigned int* is_over) {
 
 // One multiprocessor is left, and each of the two ranks needs one.
 TEST_CASE("ranks whose kernels do not run at the same time are told what may keep them apart") {
-    // Another program, whose kernel this is, does not ask whether a rank allocates memory beside
-    // it.
+    // The program whose kernel this is does not ask whether a rank allocates memory beside it.
     const cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
     cuda_on_cpu::Settings lenient = settings;
     lenient.strict = false;

@@ -1,5 +1,4 @@
-// The chapter's program and its bench of cross-overs: what they print, and what they write to their
-// CSV files.
+// The chapter's program and its bench of cross-overs: what they print, and write to CSV files.
 #include <array>
 #include <cmath>
 #include <map>
@@ -59,8 +58,7 @@ void require_cross_overs(const std::string& output, int ranks) {
         REQUIRE(predicted("two-shot beats one-shot") != "never");
 }
 
-// The first table, for three ranks: the sum of chunk r is at rank r first, and goes round from
-// there.
+// The first table, for three ranks: the sum of chunk r is at rank r first, and then goes round.
 const char* three_ranks =
     "begin      111     111     111\n"
     "1 add      121     112     211\n"
