@@ -43,8 +43,8 @@ struct DeviceLimits {
 // plays a small GPU (CUDA_ON_CPU=multiprocessors=20).
 inline DeviceLimits device_limits() {
 #if !defined(DDP_CUDA)
-    const int played_queues = cuda_on_cpu::played_queues();
-    if (cuda_on_cpu::played_multiprocessors() == 0)
+    const int played_queues = cuda_on_cpu::settings().queues;
+    if (cuda_on_cpu::settings().multiprocessors == 0)
         return {~0u, played_queues > 0 ? static_cast<unsigned int>(played_queues) : ~0u};
 #else
     constexpr int played_queues = 0;
@@ -66,7 +66,7 @@ inline bool loads_kernels() {
 #if defined(DDP_CUDA)
     return true;
 #else
-    return cuda_on_cpu::played_multiprocessors() > 0;
+    return cuda_on_cpu::settings().multiprocessors > 0;
 #endif
 }
 
@@ -85,7 +85,7 @@ inline LaunchShape shape_on_cpu(unsigned int most_blocks = ~0u, Where where = Wh
     (void)most_blocks;
     return {dim3(1), dim3(1), 0, where};
 #else
-    const cuda_on_cpu::UsualShape usual = cuda_on_cpu::usual_shape();
+    const cuda_on_cpu::UsualShape usual = cuda_on_cpu::settings().shape;
     return {dim3(std::min(usual.blocks, most_blocks)), dim3(usual.threads), 0, where};
 #endif
 }

@@ -19,7 +19,7 @@ inline std::size_t gap_behind_parts(std::size_t unit) {
     (void)unit;
     return 0;
 #else
-    return cuda_on_cpu::is_strict() ? std::max(unit, cuda_on_cpu::zone_behind_part) : 0;
+    return cuda_on_cpu::settings().strict ? std::max(unit, cuda_on_cpu::zone_behind_part) : 0;
 #endif
 }
 

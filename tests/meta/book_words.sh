@@ -78,10 +78,6 @@ expect_sentence 2 "--algorithm takes mine: your answer to the exercise of chapte
 expect_sentence 2 "The script 'none.py' cannot be read." "$book" under torch none.py --ranks 2
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
-mkdir -p "$scratch/book/common/cuda_on_cpu"
-echo 'int main() {}' >"$scratch/book/tests/bench/bench_barriers.cu"
-expect_sentence 2 "The bench 'barriers' measures CUDA on a CPU: call it without --gpu." "$book" bench barriers --gpu
-
 echo "# nothing" >"$scratch/book/chapters/CMakeLists.txt"
 expect_sentence 2 "There is no chapter to run: chapters/CMakeLists.txt lists none." "$book" run
 expect_sentence 2 "There is no chapter '1'; there are: none." "$book" run 1

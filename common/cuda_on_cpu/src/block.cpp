@@ -258,7 +258,7 @@ void BlockExecutor::prepare_block(std::uint64_t block) {
     gridDim = shape.grid;
     threadIdx = {};
     current_ = 0;
-    yields_in_a_row_ = 0;
+    yields_in_a_row_ = host_loads_ = 0;
     live_ = static_cast<int>(threads_.size());
     for (Thread& thread : threads_) {
         thread.fiber = nullptr;
@@ -625,6 +625,17 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
     }
     check_cancelled();
     last_yield_ = Clock::now();
+    kernel_thread.in_kernel = true;
+}
+
+void BlockExecutor::count_load(const void* address) {
+    constexpr int few = 10;
+    kernel_thread.in_kernel = false;
+    const std::optional<Allocation> found = find_allocation(address);
+    if (found && found->kind == MemoryKind::pinned) {
+        run_->host_loads++;
+        run_->polling_blocks += ++host_loads_ == few;
+    }
     kernel_thread.in_kernel = true;
 }
 

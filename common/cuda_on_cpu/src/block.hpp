@@ -91,6 +91,7 @@ class BlockExecutor {
     std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
                                 int argument, int width, Where where);
     void yield(unsigned int nanoseconds);
+    void count_load(const void* address);
     void* dynamic_shared_memory() const { return dynamic_shared_; }
     // The running CUDA thread did what no kernel may do: the device fails. The caller then leaves
     // the kernel (by a jump over the kernel's frames, so nothing that owns memory may be alive in
@@ -172,6 +173,7 @@ class BlockExecutor {
     std::vector<WarpGroup> warp_groups_;
     int yields_in_a_row_ = 0;
     int sleeps_in_a_row_ = 0;
+    int host_loads_ = 0;  // of this block
     std::chrono::steady_clock::time_point last_yield_;
     std::chrono::steady_clock::time_point core_is_taken_until_;  // by a thread that computes
     std::uint64_t random_ = 0;

@@ -49,6 +49,12 @@ inline cudaError_t order_before(Stream& stream, const char* call) {
     return cudaSuccess;
 }
 
+// Does so for a command that is more than an event, and refuses it where it may stand still.
+inline cudaError_t begin_work(Stream& stream, const char* call) {
+    const cudaError_t error = check_stream_is_used(stream, call);
+    return error != cudaSuccess ? error : order_before(stream, call);
+}
+
 // Refuses a call that has no meaning for a captured stream, which does nothing before its graph is
 // launched. The capture has failed then, as on a GPU. `why` ends the sentence.
 cudaError_t refuse_if_captured(Stream& stream, const char* call, const char* why);

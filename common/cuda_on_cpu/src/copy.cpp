@@ -149,6 +149,16 @@ void wait_before_staging(Stream& stream) {
     stream.synchronize(stream.last_ticket());
 }
 
+// Refuses, on a played GPU, the process's first copy to memory that is not pinned while a kernel
+// may wait. On an H200 it stood still beside such kernels, and kept all launches out.
+cudaError_t check_first_copy(const std::string& caller) {
+    static std::atomic<bool> was_made = false;
+    if (was_made.exchange(true) || !plays_loading())
+        return cudaSuccess;
+    return check_no_kernel_waits(caller, "the process's first copy to memory that is not pinned",
+                                 "make one before");
+}
+
 std::atomic<std::uint64_t> uploads{0};
 
 struct PlacedCopy {
@@ -169,7 +179,7 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
     placed->stream = find_stream(handle, call);
     if (!placed->stream)
         return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = order_before(*placed->stream, caller.c_str()))
+    if (const cudaError_t error = begin_work(*placed->stream, caller.c_str()))
         return error;
     void* to = runtime_address(destination);
     const void* from = runtime_address(const_cast<void*>(source));
@@ -181,8 +191,11 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
                 "and a graph copies to or from memory that is not pinned at each of its launches, "
                 "when nobody may have it any more: use cudaMallocHost"))
             return error;
+    if (placed->is_to_pageable)
+        if (const cudaError_t error = check_first_copy(caller))
+            return error;
     const bool is_upload = placed->is_from_pageable && !placed->is_to_pageable;
-    const bool is_staged = is_strict() && is_upload;
+    const bool is_staged = settings().strict && is_upload;
     if (is_upload)
         uploads++;
     if (is_staged)
@@ -199,7 +212,7 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
 // behavior"). A copy from memory that is not pinned may still be under way: in strict mode it is. A
 // call that waits for one to such memory may wait inside the driver: in strict mode it does.
 cudaError_t finish_copy(const PlacedCopy& copy) {
-    if (is_strict() && copy.is_from_pageable && !copy.is_to_pageable)
+    if (settings().strict && copy.is_from_pageable && !copy.is_to_pageable)
         return device_status();
     {
         std::optional<DriverLock> driver;
@@ -228,12 +241,20 @@ cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& 
             advice);
 }
 
+cudaError_t check_stream_is_used(const Stream& stream, const char* call) {
+    if (stream.last_ticket() > 0 || !plays_loading() || is_default_stream(stream))
+        return cudaSuccess;
+    return check_no_kernel_waits(
+        call, "the first command of its stream",
+        "let each stream carry out an event right after it is made, as ddp::Stream does");
+}
+
 std::uint64_t pageable_uploads() {
     return uploads.load();
 }
 
 bool plays_loading() {
-    return is_strict() && played_multiprocessors() > 0;
+    return settings().strict && settings().multiprocessors > 0;
 }
 
 }  // namespace cuda_on_cpu
@@ -339,7 +360,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStr
     const auto stream = find_stream(handle, "cudaMemset");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = order_before(*stream, caller.c_str()))
+    if (const cudaError_t error = begin_work(*stream, caller.c_str()))
         return error;
     void* address = runtime_address(pointer);
     place(*stream, [&](void* memory) { return new (memory) Fill(address, value, bytes); });

@@ -96,7 +96,7 @@ const float* floats_of(const Matrix& matrix, int i, std::vector<float>& memory) 
 
 struct MultiplyMatrices final : Command {
     void run(Stream& stream) override {
-        const auto held = HeldMultiprocessors::for_some(is_crowded() ? processors() : 0);
+        const auto held = HeldMultiprocessors::for_some(settings().crowded ? processors() : 0);
         stream.begin_kernel();
         DeviceAccess access;
         std::vector<float> memory_a, memory_b;
@@ -181,7 +181,7 @@ cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices
     const auto stream = find_stream(handle->stream, name);
     if (!stream)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    if (order_before(*stream, name) != cudaSuccess)
+    if (begin_work(*stream, caller.c_str()) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
     place(*stream, [&](void* memory) { return new (memory) MultiplyMatrices(multiply); });
     return CUBLAS_STATUS_SUCCESS;

@@ -234,7 +234,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream_handle) 
     if (const cudaError_t error =
             refuse_if_captured(*stream, call, "and a graph within a graph is not in the subset"))
         return error;
-    if (const cudaError_t error = order_before(*stream, call))
+    if (const cudaError_t error = begin_work(*stream, call))
         return error;
     std::lock_guard lock(instance->mutex);
     if (instance->last_stream)

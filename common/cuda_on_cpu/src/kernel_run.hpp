@@ -43,10 +43,17 @@ class KernelRun {
     std::atomic<std::uint64_t> meetings{0};         // barriers and warp exchanges: see observe.hpp
     std::atomic<std::uint64_t> finished_blocks{0};  // where they take turns: run_on_new_threads
     std::unique_ptr<LaunchWatch> watch;             // nullptr: nobody watches
+    // Loads from the host's memory, and the blocks that made more than a few (setting `polls`).
+    std::atomic<std::uint64_t> host_loads{0}, polling_blocks{0};
+    // When it has ended: remembers it if it is the one that has polled the host's memory most.
+    void note_polls() const;
 
   private:
     std::mutex mutex_;
     std::vector<pthread_t> threads_;
 };
+
+// Says which kernel has polled the host's memory most, if one has done so too often.
+std::string poll_report();
 
 }  // namespace cuda_on_cpu

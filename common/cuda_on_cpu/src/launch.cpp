@@ -1,6 +1,8 @@
 // Kernel launches: what a GPU would refuse is refused here, with the reason.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -80,23 +82,13 @@ cudaError_t check_loaded(const PreparedKernel& kernel) {
     return status;
 }
 
-// Refuses a kernel as the first command of a stream while another one may wait. On an H100 it stood
-// behind what another new stream had to do after its kernel that waited.
-cudaError_t check_stream_is_used(const PreparedKernel& kernel, const Stream& stream) {
-    if (!plays_loading() || is_default_stream(stream) || stream.last_ticket() > 0)
-        return cudaSuccess;
-    return check_no_kernel_waits(
-        KernelRun(kernel, settings()).name(), "the first command of its stream",
-        "let each stream carry out a command right after it is made, as ddp::Stream does");
-}
-
 // Refuses, in strict mode, a kernel whose arguments hold the address of another device's memory
 // that its own must not use, also within a structure. Addresses that it finds in memory are not
 // seen.
 cudaError_t check_peers(const PreparedKernel& kernel, std::size_t bytes, int device) {
     int devices = 1;
     cudaGetDeviceCount(&devices);
-    if (!is_strict() || devices == 1)
+    if (!settings().strict || devices == 1)
         return cudaSuccess;
     const auto* begin = reinterpret_cast<const std::byte*>(&kernel);
     for (std::size_t i = sizeof(PreparedKernel); i + sizeof(void*) <= bytes; i += sizeof(void*)) {
@@ -113,10 +105,20 @@ cudaError_t check_peers(const PreparedKernel& kernel, std::size_t bytes, int dev
     return cudaSuccess;
 }
 
+// Plays a host that is slower than its device, or loses its core at times.
+void delay_host() {
+    static std::atomic<std::uint32_t> launches = 0;
+    const Settings& now = settings();
+    const bool hiccups = now.hiccup_ms > 0 && ++launches % 199 == 0;
+    const double milliseconds = now.slow_host_us * 1e-3 + (hiccups ? now.hiccup_ms : 0);
+    if (milliseconds > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(milliseconds));
+}
+
 }  // namespace
 
 int processors() {
-    if (const int played = played_multiprocessors())
+    if (const int played = settings().multiprocessors)
         return played;
     // Asking costs microseconds.
     static const int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -126,7 +128,7 @@ int processors() {
 int max_active_blocks(dim3 block, std::size_t shared_bytes) {
     // Each block of a cooperative kernel is an OS thread: a few per core already share it by turns.
     constexpr int blocks_per_processor = 8;
-    const int at_once = played_multiprocessors() > 0 ? 1 : blocks_per_processor;
+    const int at_once = settings().multiprocessors > 0 ? 1 : blocks_per_processor;
     return count(block) <= max_threads && shared_bytes <= shared_bytes_optin ? at_once : 0;
 }
 
@@ -177,12 +179,13 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     const std::shared_ptr<Stream> stream = find_stream(handle, "a kernel launch");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t status = check_stream_is_used(kernel, *stream))
-        return status;
     if (const cudaError_t status = check_peers(kernel, bytes, stream->device))
         return status;
-    if (const cudaError_t status = order_before(*stream, "a kernel launch"))
+    const bool is_first = stream->last_ticket() == 0;
+    if (const cudaError_t status =
+            begin_work(*stream, is_first ? launch().c_str() : "a kernel launch"))
         return status;
+    delay_host();
     queue_kernel(*stream, kernel, bytes, move_to);
     return cudaSuccess;
 }

@@ -33,7 +33,7 @@ std::shared_ptr<LaunchQueue> next_queue(int device) {
         std::map<int, std::vector<std::shared_ptr<LaunchQueue>>> of_device;
     };
     static auto* all = new Queues;
-    const auto count = static_cast<std::size_t>(played_queues());
+    const auto count = static_cast<std::size_t>(settings().queues);
     if (count == 0)
         return nullptr;
     std::lock_guard lock(all->mutex);

@@ -62,12 +62,12 @@ Multiprocessors& multiprocessors() {
 }  // namespace
 
 HeldMultiprocessors HeldMultiprocessors::for_all(int blocks) {
-    const int all = played_multiprocessors();
+    const int all = settings().multiprocessors;
     return HeldMultiprocessors(all == 0 ? 0 : multiprocessors().take(blocks, blocks, all));
 }
 
 HeldMultiprocessors HeldMultiprocessors::for_some(int blocks) {
-    const int all = played_multiprocessors();
+    const int all = settings().multiprocessors;
     return HeldMultiprocessors(all == 0 || blocks == 0 ? 0
                                                        : multiprocessors().take(1, blocks, all));
 }

@@ -78,7 +78,12 @@ void at_exit(int status, void*) {
     const std::string leaks = status != 0 || device_is_lost()
                                   ? ""
                                   : leak_report() + handle_leak_report() + graph_leak_report();
-    std::fputs(leaks.c_str(), stderr);
+    std::fputs((leaks + poll_report()).c_str(), stderr);
+    if (const int depth = settings().depth; depth > 0 && most_held > 0)
+        std::fprintf(stderr,
+                     "cuda_on_cpu: behind a kernel that may wait for others a launch queue held up "
+                     "to %d of %d\n",
+                     static_cast<int>(most_held), depth);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
         std::fflush(nullptr);
         _exit(1);
@@ -209,7 +214,7 @@ cudaError_t enter_call(const char* call) {
     if (const cudaError_t error = check_caller(call))
         return error;
     need_context();
-    if (is_strict() || host_guard() == HostGuard::page_protection)
+    if (settings().strict || host_guard() == HostGuard::page_protection)
         install_fault_handlers();
     return device_status();
 }
@@ -593,7 +598,7 @@ std::shared_ptr<Recording> record(const std::shared_ptr<Stream>& stream, std::ui
     recording->stream = stream;
     recording->ticket =
         stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); },
-                        launch_queue_depth() > 0 ? room : 1);
+                        settings().depth > 0 ? room : 1);
     return recording;
 }
 
@@ -620,7 +625,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
     cudaError_t error = cudaSuccess;
     if (note_wait(stream, event->mark, event->last != nullptr, &error))
         return error;
-    if ((error = order_before(*stream, "cudaStreamWaitEvent")) != cudaSuccess)
+    if ((error = begin_work(*stream, "cudaStreamWaitEvent")) != cudaSuccess)
         return error;
     if (event->last)
         enqueue_wait(*stream, event->last->stream, event->last->ticket);
@@ -633,7 +638,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
     const auto stream = find_stream(handle, "cudaLaunchHostFunc");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = order_before(*stream, "cudaLaunchHostFunc"))
+    if (const cudaError_t error = begin_work(*stream, "cudaLaunchHostFunc"))
         return error;
     place(*stream, [&](void* memory) { return new (memory) CallHost(function, user_data); });
     return cudaSuccess;

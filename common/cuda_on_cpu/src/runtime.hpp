@@ -29,6 +29,10 @@ cudaError_t enter_call(const char* call);
 // for a peer would wait forever. `what` says more of the call, `advice` what to do instead.
 cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what,
                                   const std::string& advice = "allocate before, free after");
+// Refuses, on a played GPU, what is the first command of a stream while another kernel may wait. On
+// an H100 a kernel stood behind what another new stream had to do after its kernel that waited. An
+// event did not: 40 times of 40 on an H200.
+cudaError_t check_stream_is_used(const Stream& stream, const char* call);
 // Plays, with the setting `waits`, a driver that waits in this call for all that is in flight, and
 // keeps the other threads of the process out meanwhile. No document says that making a stream waits
 // for a kernel that runs: beside a cooperative one, which may wait for a peer, it goes on.

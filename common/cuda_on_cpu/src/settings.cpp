@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 #include "watch.hpp"
 
@@ -51,13 +54,8 @@ Settings from_environment() {
 
 struct Current {
     std::mutex mutex;
-    Settings settings = from_environment();
-    std::atomic<UsualShape> shape = settings.shape;
-    std::atomic<bool> strict = settings.strict;
-    std::atomic<bool> crowded = settings.crowded;
-    std::atomic<int> multiprocessors = settings.multiprocessors;
-    std::atomic<int> queues = settings.queues;
-    std::atomic<int> depth = settings.depth;
+    std::list<Settings> all{from_environment()};  // somebody may still look at the earlier ones
+    std::atomic<const Settings*> last = &all.back();
 };
 
 Current& current() {
@@ -68,6 +66,21 @@ Current& current() {
 }  // namespace
 
 Settings parse_settings(const std::string& text) {
+    static const std::map<std::string, bool Settings::*> flags = {{"strict", &Settings::strict},
+                                                                  {"waits", &Settings::waits},
+                                                                  {"crowded", &Settings::crowded},
+                                                                  {"polls", &Settings::polls}};
+    static const std::map<std::string, std::tuple<int Settings::*, int, int>> whole_numbers = {
+        {"devices", {&Settings::devices, 1, 64}},
+        {"multiprocessors", {&Settings::multiprocessors, 1, 1024}},
+        {"queues", {&Settings::queues, 1, 1024}},
+        {"depth", {&Settings::depth, 1, most_depth}}};
+    static const std::map<std::string, std::pair<double Settings::*, double>> numbers = {
+        {"timeout", {&Settings::kernel_timeout_s, 1e6}},
+        {"memory", {&Settings::memory_mib, 1e9}},
+        {"late", {&Settings::late_ms, 1000}},
+        {"slow_host", {&Settings::slow_host_us, 1e6}},
+        {"hiccup", {&Settings::hiccup_ms, 1e4}}};
     Settings result;
     std::istringstream words(text);
     std::string word;
@@ -75,8 +88,14 @@ Settings parse_settings(const std::string& text) {
         const std::size_t equals = word.find('=');
         const std::string name = word.substr(0, equals);
         const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-        if (word == "strict") {
-            result.strict = true;
+        if (const auto flag = flags.find(word); flag != flags.end()) {
+            result.*flag->second = true;
+        } else if (const auto whole = whole_numbers.find(name); whole != whole_numbers.end()) {
+            const auto& [field, lowest, highest] = whole->second;
+            result.*field = static_cast<int>(number(word, value, lowest, highest));
+        } else if (const auto found = numbers.find(name); found != numbers.end()) {
+            const auto& [field, highest] = found->second;
+            result.*field = number(word, value, field == &Settings::memory_mib ? 1 : 0, highest);
         } else if (word == "races") {
             if (!can_watch())
                 throw std::invalid_argument(
@@ -95,24 +114,6 @@ Settings parse_settings(const std::string& text) {
             result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
         } else if (name == "shape") {
             result.shape = shape(word, value);
-        } else if (name == "timeout") {
-            result.kernel_timeout_s = number(word, value, 0, 1e6);
-        } else if (name == "devices") {
-            result.devices = static_cast<int>(number(word, value, 1, 64));
-        } else if (name == "memory") {
-            result.memory_mib = number(word, value, 1, 1e9);
-        } else if (name == "multiprocessors") {
-            result.multiprocessors = static_cast<int>(number(word, value, 1, 1024));
-        } else if (name == "late") {
-            result.late_ms = number(word, value, 0, 1000);
-        } else if (name == "queues") {
-            result.queues = static_cast<int>(number(word, value, 1, 1024));
-        } else if (name == "depth") {
-            result.depth = static_cast<int>(number(word, value, 1, most_depth));
-        } else if (word == "waits") {
-            result.waits = true;
-        } else if (word == "crowded") {
-            result.crowded = true;
         } else if (name == "gpu" && !value.empty()) {
             result.gpu = value;
         } else if (!word.empty()) {
@@ -121,56 +122,25 @@ Settings parse_settings(const std::string& text) {
                 "' is not a setting; use a comma-separated list of strict, races, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
                 "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS, display, queues=N, "
-                "depth=KERNELS, waits, crowded and gpu=FILE.");
+                "depth=KERNELS, slow_host=MICROSECONDS, hiccup=MILLISECONDS, polls, waits, crowded "
+                "and gpu=FILE.");
         }
     }
     return result;
 }
 
-Settings settings() {
-    Current& now = current();
-    std::lock_guard lock(now.mutex);
-    return now.settings;
+const Settings& settings() {
+    return *current().last.load();
 }
 
 void set_settings(const Settings& changed) {
     Current& now = current();
     std::lock_guard lock(now.mutex);
-    const int devices = now.settings.devices;
-    const std::string gpu = now.settings.gpu;
-    now.settings = changed;
-    now.settings.devices = devices;
-    now.settings.gpu = gpu;
-    now.shape = changed.shape;
-    now.strict = changed.strict;
-    now.crowded = changed.crowded;
-    now.multiprocessors = changed.multiprocessors;
-    now.queues = changed.queues;
-    now.depth = changed.depth;
-}
-
-UsualShape usual_shape() {
-    return current().shape.load(std::memory_order_relaxed);
-}
-
-bool is_strict() {
-    return current().strict.load(std::memory_order_relaxed);
-}
-
-bool is_crowded() {
-    return current().crowded.load(std::memory_order_relaxed);
-}
-
-int played_multiprocessors() {
-    return current().multiprocessors.load(std::memory_order_relaxed);
-}
-
-int played_queues() {
-    return current().queues.load(std::memory_order_relaxed);
-}
-
-int launch_queue_depth() {
-    return current().depth.load(std::memory_order_relaxed);
+    const Settings& before = now.all.back();
+    Settings& after = now.all.emplace_back(changed);
+    after.devices = before.devices;
+    after.gpu = before.gpu;
+    now.last = &after;
 }
 
 }  // namespace cuda_on_cpu

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cuda/atomic>
 #include <optional>
 #include <vector>
 
@@ -169,7 +170,7 @@ void end_late(double milliseconds) {
 
 DriverLock::DriverLock() {
     const Unseen bookkeeping;  // two launches are not in order because of it
-    if (is_strict())
+    if (settings().strict)
         lock_ = std::unique_lock(driver_mutex());
 }
 
@@ -283,11 +284,19 @@ std::uint64_t Stream::room_in_use() const {
 // Where there is no room, waits until half of the commands are done. Waking for each would make two
 // threads alternate.
 void Stream::wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& lock) {
-    const int played = launch_queue_depth();
+    const int played = settings().depth;
     const auto depth = static_cast<std::uint64_t>(played > 0 ? played : most_depth);
     while ((room_in_use() > 0 && room_in_use() + room > depth) ||
            enqueued_.load() - done_.load() >= slot_count - 1)
         sleep_until_done((done_.load() + enqueued_.load() + 1) / 2, lock);
+    if (played == 0)
+        return;
+    const Unseen bookkeeping;
+    std::lock_guard run_lock(run_mutex_);
+    static std::mutex mutex;
+    std::lock_guard lock_of_all(mutex);
+    if (!cooperative_.empty())
+        most_held = std::max(most_held.load(), room_in_use() + room);
 }
 
 void Stream::wait(Ticket ticket) {
@@ -331,7 +340,7 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
         const auto held = HeldMultiprocessors::for_all(blocks);
         begin_kernel(true);
         run_kernel_now(kernel, blocks);
-    } else if (is_crowded()) {
+    } else if (settings().crowded) {
         const int most = std::min(blocks, std::max(processors(), 2));
         const auto held = HeldMultiprocessors::for_some(most);
         begin_kernel();
@@ -354,6 +363,11 @@ void Stream::run_kernel_now(const PreparedKernel& kernel, int workers) {
     KernelRun& run = *kept;
     if (run.settings.races)
         run.watch = watch_launch(run);
+    if (run.settings.polls)
+        count_load = [](const void* address) {
+            if (kernel_thread.in_kernel)
+                kernel_thread.executor->count_load(address);
+        };
     DeviceAccess access;
     choose_turns(kernel.shape.cooperative);
     if (CUDA_ON_CPU_TSAN && run.blocks() > 1)
@@ -377,6 +391,8 @@ void Stream::run_kernel_now(const PreparedKernel& kernel, int workers) {
     }
     if (const auto observer = kernel_observer.load())
         observer({kernel.shape, run.meetings.load(), run.watch ? run.watch->use() : KernelUse()});
+    if (run.settings.polls)
+        run.note_polls();
     if (kernel.shape.cooperative)
         end_late(run.settings.late_ms);
 }

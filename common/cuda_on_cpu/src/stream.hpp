@@ -157,6 +157,10 @@ class Stream {
     std::thread worker_;
 };
 
+// The most that a launch queue has held which a kernel was in that may wait for others, where a
+// depth is played.
+inline std::atomic<std::uint64_t> most_held = 0;
+
 // One cudaEventRecord: a place in a stream, done when the stream has come there. An event that is
 // recorded again gets a new one, while whoever waits for the old one goes on doing so.
 struct Recording {

@@ -77,10 +77,13 @@ std::string failure_of_kernel(const LaunchShape& shape, void (*kernel)(Parameter
     });
 }
 
-// Other settings for the length of a scope.
+// Other settings, as change(settings) makes them, for the length of a scope.
 class With {
   public:
-    explicit With(const cuda_on_cpu::Settings& changed) : before_(cuda_on_cpu::settings()) {
+    template <class Change>
+    explicit With(Change change) {
+        cuda_on_cpu::Settings changed = before_;
+        change(changed);
         cuda_on_cpu::set_settings(changed);
     }
     ~With() { cuda_on_cpu::set_settings(before_); }
@@ -88,7 +91,7 @@ class With {
     With& operator=(const With&) = delete;
 
   private:
-    cuda_on_cpu::Settings before_;
+    const cuda_on_cpu::Settings before_ = cuda_on_cpu::settings();
 };
 
 }  // namespace ddp::test

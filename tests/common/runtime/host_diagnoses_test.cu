@@ -373,9 +373,7 @@ __global__ void loop_for_ever(volatile int* flag) {
 }
 
 TEST_CASE("a kernel that never ends is ended and named") {
-    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
-    settings.kernel_timeout_s = 1;
-    With with(settings);
+    const With limit([](cuda_on_cpu::Settings& to) { to.kernel_timeout_s = 1; });
     struct Case {
         unsigned int grid, block;
         bool cooperative, sleeps;

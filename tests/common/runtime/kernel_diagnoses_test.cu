@@ -198,23 +198,22 @@ TEST_CASE("a missing barrier shows under another order of threads", "[order]") {
                      "(ThreadSanitizer names the race instead)\n";
         return;
     }
-    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
-    settings.order = cuda_on_cpu::Order::forward;
+    using cuda_on_cpu::Order;
+    const auto with = [](Order order, std::uint64_t seed = 1) {
+        return With([=](cuda_on_cpu::Settings& to) { to.order = order, to.seed = seed; });
+    };
     {
-        With forward(settings);
+        const With forward = with(Order::forward);
         REQUIRE(is_shifted(shifted()));  // the mistake hides
     }
-    settings.order = cuda_on_cpu::Order::reversed;
     {
-        With reversed(settings);
+        const With reversed = with(Order::reversed);
         const std::vector<int> out = shifted();
         REQUIRE_FALSE(is_shifted(out));
         REQUIRE(out[5] == -1);  // what fresh shared memory holds in strict mode
     }
-    settings.order = cuda_on_cpu::Order::random;
     for (std::uint64_t seed : {1, 2, 3}) {
-        settings.seed = seed;
-        With random(settings);
+        const With random = with(Order::random, seed);
         REQUIRE_FALSE(is_shifted(shifted()));
         REQUIRE(shifted() == shifted());  // a seed names one order
     }
@@ -337,9 +336,7 @@ TEST_CASE("a thread's stack is guarded by one page, and what lies below is not i
 }
 
 TEST_CASE("a write beside an allocation shows in plain mode when it is freed") {
-    cuda_on_cpu::Settings plain = cuda_on_cpu::settings();
-    plain.strict = false;
-    With with(plain);
+    const With plain([](cuda_on_cpu::Settings& to) { to.strict = false; });
     int line = 0;
     const std::string message = failure_of([&] {
         Stream stream;

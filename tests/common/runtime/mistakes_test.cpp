@@ -32,12 +32,12 @@ const std::string no_sleep = "TSAN_OPTIONS=atexit_sleep_ms=0";
 
 // Runs an example and says what came of it. A random order is tried with ten seeds.
 void run(const Example& example) {
-    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
-    const std::uint64_t seeds = settings.order == cuda_on_cpu::Order::random ? 10 : 1;
+    const std::uint64_t seeds =
+        cuda_on_cpu::settings().order == cuda_on_cpu::Order::random ? 10 : 1;
     bool is_right = true;
     try {
-        for (settings.seed = 1; settings.seed <= seeds && is_right; settings.seed++) {
-            With with(settings);
+        for (std::uint64_t seed = 1; seed <= seeds && is_right; seed++) {
+            const With seeded([seed](cuda_on_cpu::Settings& to) { to.seed = seed; });
             is_right = example.gives_right();
         }
         std::cout << "the result is " << (is_right ? "right" : "wrong") << std::endl;

@@ -204,9 +204,7 @@ TEST_CASE("what is ordered does not race, and what is not does") {
 }
 
 TEST_CASE("without the setting nothing is said") {
-    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
-    settings.races = false;
-    const With with(settings);
+    const With plain([](cuda_on_cpu::Settings& to) { to.races = false; });
     CHECK(said_of({1, 2}, write_byte_and_word) == "");
 }
 

@@ -5,14 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cuda/atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
-#include "common/gpu/gpu.hpp"
 #include "common/report/bench.hpp"
-#include "cuda_on_cpu/settings.hpp"
 #include "tests/common/runtime/contracted.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/common/runtime/diagnoses.hpp"
+#include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
@@ -141,21 +141,33 @@ TEST_CASE("a full launch queue keeps other launches out") {
             }) > long_s);
 }
 
-TEST_CASE("a handle of cuBLAS is not made and not destroyed while a kernel may wait for another") {
+// A kernel that waits, on so many blocks, until the host opens.
+class Waiting {
+  public:
+    explicit Waiting(unsigned int blocks = 1) {
+        flag_[0] = 0;
+        launch_cooperative(stream, {blocks, 1}, wait_for_opening, flag_.data());
+    }
+    ~Waiting() { open(); }
+    void open() {
+        SystemFlag(flag_[0]).store(1, cuda::memory_order_release);
+        DDP_CHECK(cudaDeviceSynchronize());
+    }
     Stream stream;
-    PinnedBuffer<int> flag(1);
-    flag[0] = 0;
+
+  private:
+    PinnedBuffer<int> flag_{1};
+};
+
+TEST_CASE("a handle of cuBLAS is not made and not destroyed while a kernel may wait for another") {
     cublasHandle_t before = nullptr, beside = nullptr;
     DDP_CHECK(cublasCreate(&before));
-    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    Waiting waiting;
     REQUIRE(cublasCreate(&beside) != CUBLAS_STATUS_SUCCESS);
     REQUIRE(cublasDestroy(before) != CUBLAS_STATUS_SUCCESS);
-    const std::string said = cudaGetErrorString(cudaGetLastError());
-    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
-    stream.synchronize();
-    REQUIRE(
-        said.find("cublasDestroy (synchronises with the device) while the cooperative kernel") !=
-        std::string::npos);
+    require_parts(cudaGetErrorString(cudaGetLastError()),
+                  {"cublasDestroy (synchronises with the device) while the cooperative kernel"});
+    waiting.open();
     DDP_CHECK(cublasDestroy(before));
 }
 
@@ -166,34 +178,17 @@ cublasStatus_t multiply(cublasHandle_t handle, int n, float* matrices) {
                        &zero, matrices + n * n, n);
 }
 
-// Adds settings while this object lives, and no longer.
-class Playing {
-  public:
-    template <class Change>
-    explicit Playing(Change change) {
-        cuda_on_cpu::Settings changed = usual_;
-        change(changed);
-        cuda_on_cpu::set_settings(changed);
-    }
-    ~Playing() { cuda_on_cpu::set_settings(usual_); }
-
-  private:
-    const cuda_on_cpu::Settings usual_ = cuda_on_cpu::settings();
-};
-
 // The CPU plays a GPU of 20 multiprocessors while this object lives.
-struct PlayedGpu : Playing {
+struct PlayedGpu : With {
     explicit PlayedGpu(const char* loading)
-        : Playing([](cuda_on_cpu::Settings& to) { to.multiprocessors = 20; }) {
+        : With([](cuda_on_cpu::Settings& to) { to.multiprocessors = 20; }) {
         setenv("CUDA_MODULE_LOADING", loading, 1);
     }
     ~PlayedGpu() { setenv("CUDA_MODULE_LOADING", "EAGER", 1); }
 };
 
 TEST_CASE("a GPU loads no kernel for a product while a kernel may wait for another") {
-    Stream stream, other;
-    PinnedBuffer<int> flag(1);
-    flag[0] = 0;
+    Stream other;
     Buffer<float> matrices(std::vector<float>(2 * 5 * 5));
     cublasHandle_t handle = nullptr;
     DDP_CHECK(cublasCreate(&handle));
@@ -201,17 +196,17 @@ TEST_CASE("a GPU loads no kernel for a product while a kernel may wait for anoth
     {
         const PlayedGpu gpu("EAGER");
         DDP_CHECK(multiply(handle, 3, matrices.data()));
-        launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+        const Waiting waiting;
         REQUIRE(multiply(handle, 3, matrices.data()) == CUBLAS_STATUS_SUCCESS);
         REQUIRE(multiply(handle, 5, matrices.data()) != CUBLAS_STATUS_SUCCESS);
-        const std::string said = cudaGetErrorString(cudaGetLastError());
-        REQUIRE(said.find("(the first product of 5 x 5 x 5, whose kernel must be loaded) while the "
-                          "cooperative kernel") != std::string::npos);
-        REQUIRE(said.find("; compute one of this shape before") != std::string::npos);
+        require_parts(cudaGetErrorString(cudaGetLastError()),
+                      {"(the first product of 5 x 5 x 5, whose kernel must be loaded) while the "
+                       "cooperative kernel",
+                       "; compute one of this shape before"});
     }
+    Waiting waiting;
     REQUIRE(multiply(handle, 4, matrices.data()) == CUBLAS_STATUS_SUCCESS);  // a CPU
-    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
-    stream.synchronize();
+    waiting.open();
     DDP_CHECK(cublasDestroy(handle));
 }
 
@@ -220,21 +215,16 @@ __global__ void never_launched_before(int* number) {
 }
 
 TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") {
-    Stream stream, other;
+    Stream other;
     Event first;
     first.record(other);  // no kernel is the first command of a stream
-    PinnedBuffer<int> flag(1);
-    flag[0] = 0;
     Buffer<int> number(std::vector<int>{0});
-    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    Waiting waiting;
     const auto is_refused = [&] {
-        try {
-            launch(other, {1, 1}, never_launched_before, number.data());
-            return false;
-        } catch (const GpuError& error) {
-            return std::string(error.what())
-                       .find("its first launch, for which it must be loaded") != std::string::npos;
-        }
+        return has(message_of([&] {
+                       launch(other, {1, 1}, never_launched_before, number.data());
+                   }),
+                   "its first launch, for which it must be loaded");
     };
     {
         const PlayedGpu gpu("LAZY");
@@ -244,47 +234,44 @@ TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") 
         const PlayedGpu gpu("EAGER");
         REQUIRE_FALSE(is_refused());
     }
-    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
-    stream.synchronize();
-    other.synchronize();
+    waiting.open();
     REQUIRE(number.to_host_now()[0] == 1);
 }
 
-TEST_CASE("a kernel is not the first command of a stream while another one may wait") {
-    Stream stream;
-    PinnedBuffer<int> flag(1);
-    flag[0] = 0;
-    Buffer<int> numbers(std::vector<int>{1, 2});
+TEST_CASE("only an event may be the first command of a stream while a kernel may wait") {
+    Buffer<int> numbers(std::vector<int>{1, 2, 3});
     const PlayedGpu gpu("EAGER");
     cudaStream_t unused = nullptr;
     DDP_CHECK(cudaStreamCreateWithFlags(&unused, cudaStreamNonBlocking));
     Stream other;  // has carried out a command
-    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
-    const auto copy_on = [&](cudaStream_t to) {
-        launch(to, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
-    };
-    copy_on(other);
-    try {
-        copy_on(unused);
-        FAIL("it was not refused");
-    } catch (const GpuError& error) {
-        const std::string said = error.what();
-        REQUIRE(said.find("(the first command of its stream) while the cooperative kernel") !=
-                std::string::npos);
-        REQUIRE(said.find("; let each stream carry out a command right after it is made") !=
-                std::string::npos);
+    Waiting waiting;
+    const std::vector<std::function<void(cudaStream_t)>> commands = {
+        [&](cudaStream_t to) {
+            launch(to, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+        },
+        [&](cudaStream_t to) {
+            DDP_CHECK(cudaMemsetAsync(numbers.data() + 2, 0, sizeof(int), to));
+        },
+        [&](cudaStream_t to) {
+            DDP_CHECK(cudaMemcpyAsync(numbers.data() + 2, numbers.data(), sizeof(int),
+                                      cudaMemcpyDeviceToDevice, to));
+        }};
+    for (const auto& command : commands) {
+        command(other);
+        require_parts(message_of([&] { command(unused); }),
+                      {"(the first command of its stream) while the cooperative kernel",
+                       "; let each stream carry out an event right after it is made"});
     }
-    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
-    stream.synchronize();
-    copy_on(unused);
-    DDP_CHECK(cudaStreamSynchronize(unused));
+    Event first;
+    DDP_CHECK(cudaEventRecord(first, unused));
+    commands[0](unused);
+    waiting.open();
     DDP_CHECK(cudaStreamDestroy(unused));
-    other.synchronize();
     REQUIRE(numbers.to_host_now()[1] == 1);
 }
 
 TEST_CASE("an event takes the room of 17 kernels in a launch queue") {
-    const Playing queue([](cuda_on_cpu::Settings& to) { to.depth = 1 + 2 * 17 + 5; });
+    const With queue([](cuda_on_cpu::Settings& to) { to.depth = 1 + 2 * 17 + 5; });
     Buffer<int> numbers(std::vector<int>{1, 2});
     // Beside a kernel that waits.
     const auto enqueue = [&](int events, int kernels) {
@@ -301,24 +288,90 @@ TEST_CASE("an event takes the room of 17 kernels in a launch queue") {
     REQUIRE(enqueue(2, 6) > long_s);
 }
 
+TEST_CASE("the end of a process says how full a launch queue was behind a kernel that waits") {
+    const ChildResult result = run_child("two events and five kernels", {"CUDA_ON_CPU=depth=100"});
+    require_parts(result.output, {"a launch queue held up to 40 of 100"});
+}
+TEST_CASE("two events and five kernels", "[.child]") {
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    Event events[2];
+    Waiting waiting;
+    for (Event& event : events)
+        event.record(waiting.stream);
+    for (int i = 0; i < 5; i++)
+        launch(waiting.stream, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+}
+
+TEST_CASE("many blocks that poll the host's memory are named at the end, and one is not") {
+    const auto said_of = [](const std::string& name) {
+        return run_child(name, {"CUDA_ON_CPU=strict,polls"}).output;
+    };
+    const std::string many = said_of("16 blocks poll");
+    CAPTURE(many);
+    REQUIRE(
+        many.find("16 blocks of kernel ddp::test::wait_for_opening(int*), launched at tests/") !=
+        std::string::npos);
+    REQUIRE(said_of("1 block polls").find("polled") == std::string::npos);
+}
+TEST_CASE("16 blocks poll", "[.child]") {
+    Waiting waiting(16);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+TEST_CASE("1 block polls", "[.child]") {
+    Waiting waiting;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+TEST_CASE(
+    "a process's first copy to memory that is not pinned is not made beside a kernel that waits") {
+    const ChildResult result = run_child("a first copy");
+    CAPTURE(result.output);
+    REQUIRE(result.exit_code == 0);
+}
+TEST_CASE("a first copy", "[.child]") {
+    Buffer<int> data(std::vector<int>{3});
+    int host = 0;
+    const PlayedGpu gpu("EAGER");
+    const Waiting waiting;
+    REQUIRE(cudaMemcpy(&host, data.data(), sizeof host, cudaMemcpyDeviceToHost) ==
+            cudaErrorNotPermitted);
+    require_parts(cudaGetErrorString(cudaGetLastError()),
+                  {"(the process's first copy to memory that is not pinned) while the "
+                   "cooperative kernel"});
+}
+
+TEST_CASE("a slow host takes its time for each launch, and one that hiccups for a few") {
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    Stream stream;
+    const auto seconds_of = [&](int launches) {
+        const Stopwatch watch;
+        for (int i = 0; i < launches; i++)
+            launch(stream, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+        return watch.seconds();
+    };
+    {
+        const With slow([](cuda_on_cpu::Settings& to) { to.slow_host_us = 2000; });
+        REQUIRE(seconds_of(50) >= 0.1);
+    }
+    const With hiccups([](cuda_on_cpu::Settings& to) { to.hiccup_ms = 100; });
+    REQUIRE(seconds_of(199) >= 0.1);
+    stream.synchronize();
+}
+
 TEST_CASE("some kernels that wait for others end late, and not all") {
-    const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
-    cuda_on_cpu::Settings changed = usual;
-    changed.late_ms = 5;
-    cuda_on_cpu::set_settings(changed);
+    const With late([](cuda_on_cpu::Settings& to) { to.late_ms = 5; });
     constexpr int launches = 64;
     Stream stream;
     Buffer<int> numbers(std::vector<int>{1, 2});
-    int late = 0;
+    int count = 0;
     for (int i = 0; i < launches; i++) {
         const Stopwatch watch;
         launch_cooperative(stream, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
         stream.synchronize();
-        late += watch.seconds() >= 0.005;
+        count += watch.seconds() >= 0.005;
     }
-    cuda_on_cpu::set_settings(usual);
-    REQUIRE(late >= launches / 16);
-    REQUIRE(late < launches);
+    REQUIRE(count >= launches / 16);
+    REQUIRE(count < launches);
 }
 
 __global__ void sleep_often(unsigned int nanoseconds, double* shortest_ms) {
@@ -330,7 +383,7 @@ __global__ void sleep_often(unsigned int nanoseconds, double* shortest_ms) {
 }
 
 TEST_CASE("with threads in a random order, a sleep may be shorter than it is told") {
-    const Playing random([](cuda_on_cpu::Settings& to) { to.order = cuda_on_cpu::Order::random; });
+    const With random([](cuda_on_cpu::Settings& to) { to.order = cuda_on_cpu::Order::random; });
     Stream stream;
     Buffer<double> shortest_ms(std::vector<double>{1e9});
     launch(stream, {1, 1}, sleep_often, 1'000'000u, shortest_ms.data());
@@ -393,7 +446,7 @@ TEST_CASE("streams that share a launch queue stand behind each other") {
                 launch(b, {1, 1}, write_one, result);
             });
     };
-    const Playing queues([](cuda_on_cpu::Settings& to) { to.queues = 2; });
+    const With queues([](cuda_on_cpu::Settings& to) { to.queues = 2; });
     Stream streams[3];
     REQUIRE(are_side_by_side(streams[0], streams[2], false));  // a kernel that runs keeps nobody
     REQUIRE_FALSE(are_side_by_side(streams[0], streams[2], true));  // what waits for its end does
@@ -423,7 +476,7 @@ TEST_CASE("blocks of ordinary launches hold the multiprocessors of a crowded GPU
                 launch_cooperative(second, {1, 1}, write_one, result);
             });
     };
-    const Playing gpu([](cuda_on_cpu::Settings& to) {
+    const With gpu([](cuda_on_cpu::Settings& to) {
         to.multiprocessors = 4;
         to.crowded = true;
     });
@@ -445,7 +498,7 @@ __global__ void meet_blocks(int* arrived, int* late) {
 }
 
 TEST_CASE("blocks of an ordinary launch run at the same time on a crowded GPU") {
-    const Playing gpu([](cuda_on_cpu::Settings& to) {
+    const With gpu([](cuda_on_cpu::Settings& to) {
         to.multiprocessors = 4;
         to.crowded = true;
     });
@@ -457,7 +510,7 @@ TEST_CASE("blocks of an ordinary launch run at the same time on a crowded GPU") 
 }
 
 TEST_CASE("a driver waits in calls that may wait, and keeps other launches out") {
-    const Playing waits([](cuda_on_cpu::Settings& to) { to.waits = true; });
+    const With waits([](cuda_on_cpu::Settings& to) { to.waits = true; });
     void *memory = nullptr, *pinned = nullptr;
     DDP_CHECK(cudaMalloc(&memory, 64));
     cublasHandle_t handle = nullptr;
@@ -505,25 +558,19 @@ TEST_CASE("a kernel uses the memory of another device only if it was allowed to"
     Buffer<int> of_0(std::vector<int>{0});
     Stream stream_0;
     const auto refusal = [&] {
-        try {
-            launch(stream_0, {1, 1}, write_through, Pair{7, of_1.data()});
-            return std::string();
-        } catch (const GpuError& error) {
-            return std::string(error.what());
-        }
+        return message_of([&] { launch(stream_0, {1, 1}, write_through, Pair{7, of_1.data()}); });
     };
-    REQUIRE(refusal().find("device 0 has no access to device 1, where byte 0 of the 4 bytes") !=
-            std::string::npos);
+    require_parts(refusal(), {"device 0 has no access to device 1, where byte 0 of the 4 bytes"});
     REQUIRE(of_1.to_host_now()[0] == 6);
     // A copy between devices takes another way.
     DDP_CHECK(cudaMemcpy(of_0.data(), of_1.data(), sizeof(int), cudaMemcpyDeviceToDevice));
     REQUIRE(of_0.to_host_now()[0] == 6);
     DDP_CHECK(cudaDeviceEnablePeerAccess(1, 0));
-    REQUIRE(refusal().empty());
+    REQUIRE(refusal() == "(nothing was said)");
     stream_0.synchronize();
     REQUIRE(of_1.to_host_now()[0] == 7);
     DDP_CHECK(cudaDeviceDisablePeerAccess(1));
-    REQUIRE_FALSE(refusal().empty());
+    REQUIRE(refusal() != "(nothing was said)");
 }
 
 }  // namespace

@@ -52,6 +52,12 @@ struct Settings {
     // The number of kernels that the launch queue of a stream holds; an event for which a host may
     // sleep takes the room of 17. 0 = most_depth commands of any kind.
     int depth = 0;
+    // A host that is slower than its device: each launch takes it so long.
+    double slow_host_us = 0;
+    // One launch in 199 takes so much longer: the system has given its host's core away.
+    double hiccup_ms = 0;
+    // Blocks that poll memory of the host are counted. If many do, that is said at the end.
+    bool polls = false;
     // Calls that may wait for the device do so, and keep all other threads out meanwhile:
     // cudaMalloc, cudaFree, their kin for pinned memory, cuBLAS's handles, new streams.
     bool waits = false;
@@ -64,17 +70,9 @@ struct Settings {
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
 // "strict,races,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display,queues=8,
-// depth=200,waits,crowded,gpu=/tmp/gpu0".
+// depth=200,slow_host=4,hiccup=200,polls,waits,crowded,gpu=/tmp/gpu0".
 // A word that is none of these ends the program with a sentence and exit status 2.
-Settings settings();
-
-// Return single settings as fast as every launch needs them.
-UsualShape usual_shape();
-bool is_strict();
-bool is_crowded();
-int played_multiprocessors();
-int played_queues();
-int launch_queue_depth();
+const Settings& settings();
 
 // For tests: `changed` is in force for every launch and allocation that follows. `devices` and
 // `gpu` are fixed at the first call.
