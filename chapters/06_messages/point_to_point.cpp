@@ -53,12 +53,10 @@ CostModel fit_cost(std::span<const MessageTime> times) {
     const std::size_t third = times.size() / 3;
     if (third == 0)
         throw std::invalid_argument("alpha and beta need three points: measure more sizes");
-    // alpha: the shortest third.
     std::vector<double> alphas, betas;
     for (const MessageTime& time : times.first(third))
         alphas.push_back(time.seconds);
     const double alpha = median(alphas);
-    // beta: the longest third.
     for (const MessageTime& time : times.last(third))
         betas.push_back((time.seconds - alpha) / static_cast<double>(time.bytes));
     return {alpha, std::max(0.0, median(betas))};

@@ -20,10 +20,8 @@ __global__ void wait_for_gate(unsigned int* is_open) {
 }  // namespace
 
 // Pinned memory may wait for the kernels that run, and a kernel for a rank that is not here yet: it
-// is made when all have done what was before, and nobody has gone on; and freed when the run ends.
-Gate::Gate(Rank& rank) {
-    rank.barrier();
-    is_open_ = std::make_shared<PinnedBuffer<unsigned int>>(1);
+// is made before anyone goes on, and freed when the run ends.
+Gate::Gate(Rank& rank) : is_open_(std::make_shared<PinnedBuffer<unsigned int>>(1)) {
     rank.keep_until_run_ends(is_open_);
     rank.barrier();
 }

@@ -16,7 +16,7 @@ class Gate {
     void open();
 
   private:
-    std::shared_ptr<PinnedBuffer<unsigned int>> is_open_;
+    const std::shared_ptr<PinnedBuffer<unsigned int>> is_open_;
 };
 
 }  // namespace ddp

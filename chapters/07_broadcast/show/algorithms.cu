@@ -115,6 +115,7 @@ double broadcast_seconds(Peers& peers, const BroadcastAlgorithm& algorithm, std:
                          int rounds) {
     constexpr int warm_up = 1;
     const int ranks = peers.rank().world_size();
+    peers.rank().barrier();
     Stream stream;
     Payload payload(peers, bytes);
     std::vector<Event> marks(static_cast<std::size_t>(warm_up + rounds + 1));

@@ -11,8 +11,7 @@ namespace ddp {
 // and prints on rank 0 what was predicted, what was measured and when each of them had it. The run
 // is faster than the example; all it prints is in the example's units. Writes rows to `file`:
 // "worked example", algorithm, ranks, bytes, seconds, predicted seconds. Writes beside `csv`, as
-// NAME_readers.csv, from when to when each reader receives the file. All ranks call it together,
-// two or more.
+// NAME_readers.csv, from when to when each reader receives the file. Two or more ranks call it.
 void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::path& csv);
 
 }  // namespace ddp

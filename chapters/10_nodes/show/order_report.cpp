@@ -58,10 +58,10 @@ class OrderSubject {
           input_(communicator.allocate<float>(count)),
           output_(communicator.allocate<float>(count)) {
         input_.copy_from(rounded_numbers(rank_.rank(), count));
+        rank_.barrier();
     }
 
-    // Reduces once, and returns the bits. Throws std::runtime_error if they are wrong, or not the
-    // same on all ranks.
+    // Reduces once, and returns the bits. Throws if they are wrong, or not the same on all ranks.
     std::string bits() {
         all_reduce();
         const std::vector<float> averages = output_.to_host_now();
