@@ -699,7 +699,8 @@ TEST_CASE("settings that are none") {
     require_parts(sentence("devices=0"), {"'devices=0' needs a number from 1 to 64"});
     require_parts(sentence("memory=0.5"), {"'memory=0.5' needs a number from 1 to 1000000000"});
     const cuda_on_cpu::Settings parsed = cuda_on_cpu::parse_settings(
-        "strict,order=random:12,shape=3x5,timeout=2.5,devices=3,memory=1.5,late=20");
+        "strict,order=random:12,shape=3x5,timeout=2.5,devices=3,memory=1.5,late=20,slow_host=4,"
+        "hiccup=200");
     REQUIRE(parsed.strict);
     REQUIRE(parsed.order == cuda_on_cpu::Order::random);
     REQUIRE(parsed.seed == 12);
@@ -709,6 +710,8 @@ TEST_CASE("settings that are none") {
     REQUIRE(parsed.devices == 3);
     REQUIRE(parsed.memory_mib == 1.5);
     REQUIRE(parsed.late_ms == 20);
+    REQUIRE(parsed.slow_host_us == 4);
+    REQUIRE(parsed.hiccup_ms == 200);
 }
 
 }  // namespace

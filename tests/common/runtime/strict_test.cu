@@ -99,8 +99,7 @@ double longest_launch_beside(Call call) {
     return longest_s;
 }
 
-// The other thread comes to its call within some milliseconds, and then this one's launch takes the
-// rest of the time.
+// The other thread comes to its call within milliseconds; then a launch takes the rest of the time.
 constexpr double long_s = 0.02;
 
 TEST_CASE("a copy to memory that is not pinned keeps other launches out while it waits") {
