@@ -56,12 +56,12 @@ void send_to_each_other(Rank& rank) {
     Peers peers(rank, 1 << 16, 1.0);
     Stream stream;
     ArenaBuffer<float> data = peers.allocate<float>(1000);
+    rank.barrier();
     if (rank.rank() < 2) {
         peers.send(data.data(), data.size(), 1 - rank.rank(), stream, "mine");
         peers.receive(data.data(), data.size(), 1 - rank.rank(), stream, "yours");
     }
     peers.synchronize(stream);
-    rank.barrier();
 }
 
 void show_deadlock(World& world) {
