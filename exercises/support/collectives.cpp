@@ -19,7 +19,7 @@ LeftBehind left_behind(Peers& peers) {
     const auto& state = *reinterpret_cast<const CollectiveState*>(block->room);
     const PostedCall* own = state.posted_calls[rank];
     const std::uint64_t number = std::max(own[0].number, own[1].number);
-    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}, block->in_port_ns};
+    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}};
     for (int r = 0; r < ranks; r++)
         for (const Flag& flag : state.posted[r])
             if (number > 0 && flag.value >> 32 == number)

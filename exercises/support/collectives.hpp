@@ -13,11 +13,10 @@ namespace ddp::test {
 // What the last collective of a rank has left in its control block, when all its kernels have
 // ended.
 struct LeftBehind {
-    OperationRecord record;     // of the rank's last operation; its sequence number counts them
-    bool is_over;               // whether end_block was called by all blocks
-    unsigned int odd_blocks;    // 0 if it was called once by each block
-    std::set<int> posted_by;    // ranks that have posted a step to this one: whose data it was sent
-    std::uint64_t received_ns;  // when all that it was sent was under way, by the simulated link
+    OperationRecord record;   // of the rank's last operation; its sequence number counts them
+    bool is_over;             // whether end_block was called by all blocks
+    unsigned int odd_blocks;  // 0 if it was called once by each block
+    std::set<int> posted_by;  // ranks that have posted a step to this one: whose data it was sent
 };
 LeftBehind left_behind(Peers& peers);
 

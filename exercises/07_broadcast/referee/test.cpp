@@ -39,21 +39,11 @@ void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream
     }
     peers.synchronize(stream);
 }
-void shift_unless_from_0(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    (root == 0 ? broadcast : shift_places)(peers, data, count, root, stream);
-}
-void take_0_for_2(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    broadcast(peers, data, count, root == 2 ? 0 : root, stream);
-}
 // One element in the middle is the one before it.
 void spoil_middle(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() != root && count > 2)
         copy(data + count / 2, data + count / 2 - 1, 1, stream);
-}
-void spoil_middle_unless_from_0(Peers& peers, float* data, std::size_t count, int root,
-                                Stream& stream) {
-    (root == 0 ? broadcast : spoil_middle)(peers, data, count, root, stream);
 }
 // Rank `left_out` joins the broadcast, and drops what it receives.
 void leave_out(int left_out, Peers& peers, float* data, std::size_t count, int root,
@@ -71,9 +61,6 @@ void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stre
 void leave_out_0(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     leave_out(0, peers, data, count, root, stream);
 }
-void leave_out_1(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    leave_out(1, peers, data, count, root, stream);
-}
 void spoil_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() == root && count > 0)
@@ -90,10 +77,6 @@ void drop_few(Peers& peers, float* data, std::size_t count, int root, Stream& st
 }
 void stop_at_20000(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, std::min(count, std::size_t{20'000}), root, stream);
-}
-void stop_at_20000_unless_from_0(Peers& peers, float* data, std::size_t count, int root,
-                                 Stream& stream) {
-    (root == 0 ? broadcast : stop_at_20000)(peers, data, count, root, stream);
 }
 // Gives each element the value of that which lies `distance` places before it, where there is one.
 Candidate come_again(std::size_t distance) {
@@ -114,11 +97,6 @@ void write_behind(Peers& peers, float* data, std::size_t count, int root, Stream
     if (peers.rank().rank() != root)
         spoil(data + count, stream);
 }
-void write_behind_on_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    broadcast(peers, data, count, root, stream);
-    if (peers.rank().rank() == root)
-        spoil(data + count, stream);
-}
 void send_one_more(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count + 1, root, stream);
 }
@@ -133,26 +111,6 @@ Candidate once_per_array() {
     };
 }
 
-// Sends what the root's array held in the call before, as from a copy that is not made anew. Each
-// rank has its own.
-Candidate one_call_late() {
-    return [kept = std::vector<float>()](Peers& peers, float* data, std::size_t count, int root,
-                                         Stream& stream) mutable {
-        std::vector<float> now(count);
-        if (count > 0)
-            DDP_CHECK(cudaMemcpyAsync(now.data(), data, count * sizeof(float),
-                                      cudaMemcpyDeviceToHost, stream));
-        peers.synchronize(stream);
-        if (peers.rank().rank() == root && count > 0 && kept.size() >= count)
-            DDP_CHECK(cudaMemcpyAsync(data, kept.data(), count * sizeof(float),
-                                      cudaMemcpyHostToDevice, stream));
-        broadcast(peers, data, count, root, stream);
-        peers.synchronize(stream);
-        kept.resize(std::max(kept.size(), count));
-        std::ranges::copy(now, kept.begin());
-    };
-}
-
 // ---- What the reader's test must find
 
 struct Fault {
@@ -162,34 +120,21 @@ struct Fault {
 };
 
 std::vector<Fault> faults_in_values() {
-    return {
-        {"does nothing at all", do_nothing,
-         "Before the call the ranks must have different elements."},
-        {"moves every element to the place behind, and the last one to the front", shift_places,
-         "No two elements of an array may be equal, or the test cannot see that they are mixed "
-         "up."},
-        {"gives one element in the middle the value of the one before it", spoil_middle,
-         "Look at every element, and not only at the first and the last."},
-        {"always takes rank 0 for the root", take_rank_0,
-         "A broadcast works from every root: try them all."},
-        {"takes rank 0 for the root when that is rank 2", take_0_for_2,
-         "A broadcast works from every root: try them all."},
-        {"moves every element to the place behind when the root is not rank 0", shift_unless_from_0,
-         "No two elements of an array may be equal, on any rank. A float holds whole numbers up "
-         "to 2^24 only: larger ones are rounded."},
-        {"gives one element in the middle the value of the one before it when the root is not rank "
-         "0",
-         spoil_middle_unless_from_0,
-         "Are two neighbours equal, on rank 1 or 2? A float holds whole numbers up to 2^24 only: "
-         "larger ones are rounded, near 1,000,000,000 to each 64th."}};
+    return {{"does nothing at all", do_nothing,
+             "Before the call the ranks must have different elements."},
+            {"moves every element to the place behind, and the last one to the front", shift_places,
+             "No two elements of an array may be equal, or the test cannot see that they are mixed "
+             "up."},
+            {"gives one element in the middle the value of the one before it", spoil_middle,
+             "Look at every element, and not only at the first and the last."},
+            {"always takes rank 0 for the root", take_rank_0,
+             "A broadcast works from every root: try them all."}};
 }
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,
              "Only the last rank can see that: how does it inform the others?"},
             {"gives rank 0 nothing", leave_out_0,
              "Only rank 0 can see that: do the others listen to it as to all others?"},
-            {"gives rank 1 nothing", leave_out_1,
-             "Only rank 1 can see that: do all ranks listen to all others?"},
             {"spoils an element of the root's own array", spoil_root,
              "Only the root can see that: does it look at its own array?"}};
 }
@@ -203,15 +148,11 @@ std::vector<Fault> faults_of_size() {
         {"sends nothing if there are fewer elements than ranks", drop_few,
          "Try very few elements: one, for example."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
-        {"stops after 20 000 elements when the root is not rank 0", stop_at_20000_unless_from_0,
-         "Try a long array from every root."},
         {"begins again with the first element after 16384", come_again(16'384), same_values},
         {"begins again with the first element after 20000", come_again(20'000), same_values},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
-        {"writes one element behind the end of the root's array", write_behind_on_root,
-         "Does the root look behind the end of its array, too?"},
         {"sends one element more than it is told to", send_one_more,
          "What the root has behind the end arrives there. Has every rank numbers of its own there, "
          "too?"},
@@ -220,10 +161,7 @@ std::vector<Fault> faults_of_size() {
         {"works for each array once: when it gets the same array again, it does nothing",
          once_per_array(),
          "Use an array again at once, with other elements. Otherwise what you find in it may be "
-         "left from the call before."},
-        {"sends what the root's array held in the call before", one_call_late(),
-         "Do the arrays hold other numbers in each call? Numbers that are the same in all of them "
-         "do not tell from which call they are."}};
+         "left from the call before."}};
 }
 
 std::string ranks_text(int ranks) {

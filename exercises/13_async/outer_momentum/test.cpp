@@ -53,8 +53,6 @@ constexpr WrongWeight wrong_weights[] = {
      [](double c, double, int) { return c; }},
     {"You take the part of the way that is LEFT for the part that is gone.\n",
      [](double c, double rate, int every) { return std::pow(1 - rate * c, every); }},
-    {"That is for infinitely small steps: exp is the limit of the power.\n",
-     [](double c, double rate, int every) { return 1 - std::exp(-rate * c * every); }},
     {"You count one step too few between two meetings.\n",
      [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every - 1); }},
     {"You count one step too many between two meetings.\n",
@@ -212,10 +210,6 @@ void check_outer_step() {
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 5.875f}, {6, 5.78125f}, {8, 7.3671875f}},
                    "The velocity is momentum times the old one, plus the gradient. Nesterov's step "
                    "looks ahead: it is made of the gradient, and momentum times the NEW velocity.");
-    check_meetings(
-        {0.5, 0.5}, 8, {{6, 6.5f}, {6.5f, 6.25f}, {6.25f, 6.125f}},
-        "The ranks have changed nothing since the last meeting, so the gradient is 0. The "
-        "velocity goes on, and becomes smaller.");
 }
 
 }  // namespace

@@ -370,8 +370,7 @@ void check_pause(int steps, int bound, double step_s, double pause_s, const std:
           "You hide one step too many: worker 0 does its first step after the pause, and "
           "only then the others have one more."},
          {std::max(steps * step_s, pause_s),
-          "You take it that the whole training runs beside the pause."},
-         {(steps + bound) * step_s + pause_s, "The bound makes it longer in your formula."}});
+          "You take it that the whole training runs beside the pause."}});
 }
 
 void check_slow(int steps, int bound, double step_s, double times, const std::string& hint) {
@@ -395,9 +394,6 @@ void check_slow(int steps, int bound, double step_s, double times, const std::st
          {(steps - bound) * times * step_s + step_s, "You wait for one step of worker 0 too many."},
          {(steps - 2 - bound) * times * step_s + step_s,
           "You wait for one step of worker 0 too few."},
-         {std::max(steps * step_s, (steps - bound) * times * step_s),
-          "The last step of the others begins when worker 0 has done steps - 1 - bound, "
-          "and then takes one of THEIR steps."},
          {(steps - bound) * times * step_s + bound * step_s,
           "The head start is used up while worker 0 works: do not add it once more."}});
 }

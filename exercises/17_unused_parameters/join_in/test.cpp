@@ -124,9 +124,8 @@ int most_of(const std::vector<int>& batches) {
 // How an answer goes, right or wrong.
 struct Variation {
     std::string words;  // what the student is told about it
-    std::function<double(double ranks, double active, double before)> divisor;
+    std::function<double(double ranks, double active)> divisor;
     double sign = -1;             // of a step
-    bool validates_old = false;   // with the parameters before the step
     bool stops_early = false;     // when the first rank has no batch left
     bool stays_at_begin = false;  // with the parameters of every gradient
 };
@@ -135,7 +134,6 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
                          const Numbers& begin, const Variation& how) {
     JoinResult right{begin, {}};
     const auto ranks = static_cast<double>(batches.size());
-    double before = ranks;
     const int steps = how.stops_early ? std::ranges::min(batches) : most_of(batches);
     for (int step = 0; step < steps; step++) {
         Numbers sum(begin.size(), 0);
@@ -149,25 +147,23 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
             for (std::size_t i = 0; i < sum.size(); i++)
                 sum[i] += one[i];
         }
-        const Numbers old = right.parameters;
         for (std::size_t i = 0; i < sum.size(); i++)
             right.parameters[i] +=
-                how.sign * training.learning_rate * sum[i] / how.divisor(ranks, active, before);
-        before = active;
+                how.sign * training.learning_rate * sum[i] / how.divisor(ranks, active);
         if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
             continue;
         double loss = 0;
         for (std::size_t rank = 0; rank < batches.size(); rank++)
-            loss += loss_of(static_cast<int>(rank), how.validates_old ? old : right.parameters);
+            loss += loss_of(static_cast<int>(rank), right.parameters);
         right.validations.push_back(loss / ranks);
     }
     return right;
 }
 
-double all_ranks(double ranks, double, double) {
+double all_ranks(double ranks, double) {
     return ranks;
 }
-double those_with_a_batch(double, double active, double) {
+double those_with_a_batch(double, double active) {
     return active;
 }
 Variation as_told(Divisor divisor) {
@@ -179,13 +175,7 @@ const std::vector<Variation> mistakes = {
     {"You divide by the number of all ranks, whatever training.divisor says.", all_ranks},
     {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
      those_with_a_batch},
-    {"You divide by the number of ranks that had a batch in the step before. It is among the sums "
-     "of this step.",
-     [](double, double, double before) { return before; }},
-    {"You do not divide the sum of the gradients by anything.",
-     [](double, double, double) { return 1.0; }},
-    {"You divide twice: by the number of ranks with a batch, and by that of all.",
-     [](double ranks, double active, double) { return ranks * active; }},
+    {"You do not divide the sum of the gradients by anything.", [](double, double) { return 1.0; }},
     {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
     {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
      .divisor = all_ranks,
@@ -278,13 +268,7 @@ std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
 
 // The same for wrong validations; the parameters are right.
 std::string cause_of_validations(int rank, const JoinResult& yours, const JoinResult& right,
-                                 const std::vector<int>& batches, const JoinTraining& training,
-                                 const Numbers& begin) {
-    Variation mistake = as_told(training.divisor);
-    mistake.validates_old = true;
-    if (are_close(in_one_thread(batches, training, begin, mistake).validations, yours.validations))
-        return " You validate one step too early: a validation comes after the step, and steps are "
-               "counted from 1.";
+                                 const JoinTraining& training) {
     if (yours.validations.size() != right.validations.size())
         return " That is another number of validations: they come after steps validate_every, 2 * "
                "validate_every, ..., counted from 1, and never elsewhere.";
@@ -327,8 +311,7 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
         if (!are_close(results[i].validations, right.validations))
             throw Wrong(who + " has the validation losses " + text(results[i].validations) +
                         "; right are " + text(right.validations) + ".\n" + hint +
-                        cause_of_validations(static_cast<int>(i), results[i], right, batches,
-                                             training, begin));
+                        cause_of_validations(static_cast<int>(i), results[i], right, training));
     }
 }
 

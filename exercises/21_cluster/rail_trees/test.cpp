@@ -122,23 +122,6 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
     held();
 }
 
-// Node after node along a rail, up and down: by the simulator where a byte takes 10 ns and a
-// message 1 ms.
-void check_seconds(const MessagePlan& plan, int nodes, int ranks_per_node,
-                   const std::string& what) {
-    const double bytes = 1e6, alpha_s = 1e-3, beta_s = 1e-8;
-    const double yours =
-        seconds_of(plan, nodes_with_ports(nodes, ranks_per_node, alpha_s, 1 / beta_s), bytes);
-    const double right = 2 * log2_rounded_up(nodes) * (alpha_s + bytes / ranks_per_node * beta_s);
-    if (!is_near(yours, right, 0.01))
-        throw Wrong(what + "over links with 1 ms and 100 MB/s between nodes, 1 MB takes " +
-                    format_seconds(yours) +
-                    " by your plan; 2 log2(H) messages that follow one "
-                    "another take " +
-                    format_seconds(right) + ".");
-    held();
-}
-
 void check_tree_plan() {
     constexpr struct {
         int nodes, ranks_per_node;
@@ -156,8 +139,6 @@ void check_tree_plan() {
         check_rails(plan, nodes, ranks_per_node, what);
         check_sums(plan, nodes, ranks_per_node, what);
         check_tree(plan, nodes, ranks_per_node, what);
-        if (1 << log2_rounded_up(nodes) == nodes)
-            check_seconds(plan, nodes, ranks_per_node, what);
     }
 }
 
