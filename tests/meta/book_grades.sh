@@ -30,8 +30,8 @@ class="$scratch/a class"
 
 hand_in() { mkdir -p "$class/$1/01_line" && cat >"$class/$1/01_line/slope.cpp"; }  # STUDENT, and the file on stdin
 answer() { sed "$2" solutions/01_line/slope.cpp | hand_in "$1"; }                  # the solution, changed
-# attack FILE: the code of one of grader_attacks/. In the file stand above it what it tries, the verdicts that it must get with words
-# of the grader's, and perhaps those that it gets if nobody looks at its object.
+# attack FILE: the code of one of grader_attacks/. In the file stand above it what it tries, and the verdicts that it must get with
+# words of the grader's.
 attack() {
     printf '#include <%s>\n' csignal cstdint cstdio cstdlib dirent.h dlfcn.h ext/stdio_filebuf.h fcntl.h fstream iostream \
         source_location string sys/mman.h sys/uio.h sys/wait.h thread unistd.h vector
@@ -188,13 +188,11 @@ is() {
     [[ $(grep -c '"passed","1",""' <<<"$rows" || true) == "$(grep -cx passed <<<"$2"$'\n'"$3" || true)" ]] ||
         complain "the points of $1: $rows"
 }
-# attacks_are HEAD: each attack has got the verdicts after HEAD (`is` or `behind`), and the words after the next `says`.
-attacks_are() {
+attacks_are() {  # each has got its verdicts, and the words after `says`
     local file verdicts words
     for file in "${attacks[@]}"; do
-        verdicts=$(sed -n "1,/^---\$/s/^$1: //p" "$file")
-        [[ -n $verdicts ]] || continue
-        words=$(sed -n "/^$1: /,/^---\$/{ s/^says: //p; }" "$file" | head -n 1)
+        verdicts=$(sed -n '1,/^---$/s/^is: //p' "$file")
+        words=$(sed -n '1,/^---$/s/^says: //p' "$file")
         read -ra verdicts <<<"$verdicts"
         is "$(basename "$file" .attack)" "${verdicts[0]}" "${verdicts[1]}" "$words"
     done
@@ -213,12 +211,12 @@ is loop hang passed "Stopped after 4 s: a loop in your code does not end, or thi
 is null passed crash "it reads or writes where it may not"
 is abort passed crash "something in it has called abort()"
 is overflow crash passed "Your code has crashed"
-is exits refused refused "Refused: your file uses \`exit\`, which no answer needs."
+is exits exit passed "Your code has ended the program"
 is copy wrong passed '"","same as original"'
 is original wrong passed '"","same as copy"'
 is right passed passed "\"same as the book's solution, in_my\""
 [[ $(grep -F '"stub, ""first""' "$grades" | grep -c ',""$') == 2 ]] || complain "the stub is taken for a copy"
-attacks_are is
+attacks_are
 is link refused refused "Refused: slope.cpp is a symbolic link"
 is linked_folder refused refused "Refused: linked_folder is a symbolic link"
 is pipe refused refused "Refused: this is no file that can be read."
@@ -236,20 +234,6 @@ assert tests("right") == [(f"01_line/slope: {task}", 1, 1, "passed", "passed") f
 assert tests("mutant")[0] == ("01_line/slope: up", 0, 1, "failed", "wrong: You say 9, right is 6."), tests("mutant")
 assert tests('stub, "first"')[1][4] == "missing: Task down is not implemented yet.", tests('stub, "first"')
 END
-
-# ---- The same attacks if nobody has looked at their objects: the walls hold.
-rm -rf "$class"
-for file in "${attacks[@]}"; do
-    ! grep -q '^behind: ' "$file" || attack "$file" | hand_in "$(basename "$file" .attack)"
-done
-answer right ''
-echo 'has_only_usual() { true; }' >>solutions/object_rules.sh
-grades=$scratch/behind.csv
-expect 0 "The grades are in $grades." ./book grade "$class" --csv "$grades"
-complete "$class" "$grades"
-[[ ! -e ${grades%.csv}.predictions.csv ]] || complain "nobody has predicted, and there are predictions"
-attacks_are behind
-is right passed passed ''
 
 # ---- A machine on which nobody can tell whether a loop ends: three attempts, and no word of wrong.
 rm -rf "$class"

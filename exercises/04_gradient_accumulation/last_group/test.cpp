@@ -132,12 +132,6 @@ void check_largest() {
     if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
         throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
                     ": then it is 0 samples, and you say " + std::to_string(yours) + ".");
-    // 737,600 bytes of parameters and gradients, and 5,520 bytes for each sample.
-    if (const int yours = largest_micro_batch(sizes, 742'000); yours != 0)
-        throw Wrong("Beside parameters and gradients a budget of " + format_bytes(742'000) +
-                    " has room for a part of a sample, but not even one fits: then it is 0 "
-                    "samples, and you say " +
-                    std::to_string(yours) + ".");
     if (const int yours = largest_micro_batch({50'000, 50'000, 10, 10}, 4'000'000'000); yours != 0)
         throw Wrong(
             "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, and "
