@@ -373,8 +373,8 @@ int Peers::require_peer(int number, const std::string& operation) const {
     const int index = index_of(number);
     if (index < 0 || index == view_.rank)
         throw std::invalid_argument(operation + " rank " + std::to_string(number) +
-                                    ": the other ranks of rank " + std::to_string(rank_.rank()) +
-                                    " are those of " + std::to_string(ranks_.front()) + " to " +
+                                    (index < 0 ? "" : ", which is this rank itself") +
+                                    ": there are ranks " + std::to_string(ranks_.front()) + " to " +
                                     std::to_string(ranks_.back()));
     return index;
 }

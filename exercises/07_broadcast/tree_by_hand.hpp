@@ -15,7 +15,6 @@ namespace ddp {
 // Task arrives: root is 0.
 // Task tree: root is 0, and it takes no longer than ceil(log2 N) messages, one after the other.
 // Task from_anywhere: root is any rank.
-//
 // You may call: peers.send() and peers.receive(), peers.rank().rank(), peers.rank().world_size().
 // The check also tries: one rank, no elements, numbers of ranks that are no power of two.
 void broadcast_by_tree(Peers& peers, float* data, std::size_t count, int root, Stream& stream);

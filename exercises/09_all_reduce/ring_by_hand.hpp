@@ -13,7 +13,6 @@
 // You may call: communicator.index() (this rank) and .world_size(), .send(data, count, to, stream)
 // and .receive(data, count, from, stream), add(), and chunk_of(count, ranks, i, sizeof(float)),
 // which has a begin and a size.
-//
 // The check also tries: one rank, up to five; arrays that do not divide, and empty ones.
 #include <cstddef>
 

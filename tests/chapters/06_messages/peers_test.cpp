@@ -278,10 +278,10 @@ TEST_CASE("requests that make no sense") {
     };
     REQUIRE(
         has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) { p.send(d.data(), 1, 0, s); }),
-            "send to rank 0: the other ranks of rank 0 are those of 0 to 1"));
+            "send to rank 0, which is this rank itself: there are ranks 0 to 1"));
     REQUIRE(
         has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) { p.receive(d.data(), 1, 2, s); }),
-            "receive from rank 2: the other ranks"));
+            "receive from rank 2: there are ranks 0 to 1"));
     REQUIRE(has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>&) {
                     Buffer<int> elsewhere(10);
                     p.send(elsewhere.data(), 10, 1, s);
