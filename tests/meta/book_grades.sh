@@ -188,15 +188,6 @@ is() {
     [[ $(grep -c '"passed","1",""' <<<"$rows" || true) == "$(grep -cx passed <<<"$2"$'\n'"$3" || true)" ]] ||
         complain "the points of $1: $rows"
 }
-attacks_are() {  # each has got its verdicts, and the words after `says`
-    local file verdicts words
-    for file in "${attacks[@]}"; do
-        verdicts=$(sed -n '1,/^---$/s/^is: //p' "$file")
-        words=$(sed -n '1,/^---$/s/^says: //p' "$file")
-        read -ra verdicts <<<"$verdicts"
-        is "$(basename "$file" .attack)" "${verdicts[0]}" "${verdicts[1]}" "$words"
-    done
-}
 grades=$scratch/grades.csv
 complete "$class" "$grades"
 is right passed passed ''
@@ -216,7 +207,11 @@ is copy wrong passed '"","same as original"'
 is original wrong passed '"","same as copy"'
 is right passed passed "\"same as the book's solution, in_my\""
 [[ $(grep -F '"stub, ""first""' "$grades" | grep -c ',""$') == 2 ]] || complain "the stub is taken for a copy"
-attacks_are
+for file in "${attacks[@]}"; do
+    words=$(sed -n '1,/^---$/s/^says: //p' "$file")
+    read -ra verdicts < <(sed -n '1,/^---$/s/^is: //p' "$file")
+    is "$(basename "$file" .attack)" "${verdicts[0]}" "${verdicts[1]}" "$words"
+done
 is link refused refused "Refused: slope.cpp is a symbolic link"
 is linked_folder refused refused "Refused: linked_folder is a symbolic link"
 is pipe refused refused "Refused: this is no file that can be read."

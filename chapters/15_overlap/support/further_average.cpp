@@ -1,4 +1,4 @@
-// Alone in its file: the linker takes it from the library only for a program that has no other one.
+// Alone in its file: the linker takes it only for a program that has no other one.
 #include "15_overlap/hooks_by_name.hpp"
 
 namespace ddp {
