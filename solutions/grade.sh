@@ -7,15 +7,20 @@
 # - Each step runs in a sandbox (bubblewrap): without network, with its own processes, with the system and what
 #   the step needs to read, and nothing to write but what is thrown away; bounded in time, memory, processes, files.
 # - No file of the grader is open in there, and nothing of /proc is there.
+# - An answer may define what its contract declares, and helpers; it may use C++, the book, and of the system what only
+#   computes or prints, and no asm (solutions/object_rules.sh).
 # - A task is passed if the test gives back, through a pipe of its own, a random number for each assertion that
 #   holds in the solution's run, and the line of that assertion (exercises/support/tasks_main.cpp); and the program
 #   then ends as it should. This process hands the numbers out one by one.
 # Student and test share an address space, so a student who writes an exploit for this very program can still forge
-# a run. Read what gets full points and looks odd, and ask its author.
+# a run: by a jump into bytes that happen to be a system call, or into what the test itself calls. Read what gets full
+# points and looks odd, and ask its author.
 set -euo pipefail
 root=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=exercises/run_task.sh
 . "$root/exercises/run_task.sh"
+# shellcheck source=solutions/object_rules.sh
+. "$root/solutions/object_rules.sh"
 
 build=$(cd "$1" && pwd) class=$2 csv=$3 results=$4
 shift 4
@@ -135,6 +140,10 @@ compile_answer() {
     bind --bind "$own/bin" "$build/bin"
     if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" 2>&1 </dev/null | bounded 100000 >"$own/log"; then
         echo compile >"$own/verdict"
+    # std::atomic's wait() is compiled to a call of syscall(): it gets one that can do this only.
+    elif ! objcopy --redefine-sym syscall=ddp_futex "$own/object/${object##*/}" 2>"$own/log" ||
+        ! has_only_usual "$own/object/${object##*/}" "$work/solution/$2/object.o" "$work/$2.symbols" >"$own/log"; then
+        if grep -q '^Refused' "$own/log"; then echo refused; else echo forged; fi >"$own/verdict"
     elif [[ $2 == *.cu ]] && ! keep_own_functions "$own/object/${object##*/}" 2>"$own/log"; then
         echo compile >"$own/verdict"
     elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" 2>&1 </dev/null | bounded 100000 >"$own/log"; then
@@ -238,6 +247,8 @@ prepare_exercise() {  # EXERCISE
     cp "$root/solutions/$1" "$own/answer"
     chmod 644 "$own/answer"
     commands_of "$1"
+    cp "$object" "$own/object.o"
+    taken_symbols "$build/bin/exercise_${name%.*}_solution" "$own/object.o" >"$work/$1.symbols"
     compile_answer "$own/answer" "$1"
     [[ -f $own/program ]] || fail "The solution of $1 cannot be built in the sandbox: $(cat "$own/log")"
     "$own/program" --list >"$work/$1.tasks"

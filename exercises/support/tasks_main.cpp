@@ -14,6 +14,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "exercises/not_implemented.hpp"
@@ -155,6 +156,15 @@ void trying(const std::string& what) {
 }
 
 }  // namespace ddp::test
+
+// What std::atomic's wait() becomes in an answer that is graded, instead of syscall(): of all calls
+// of the system this one, to wait for a value in memory, or to wake those who do.
+extern "C" long ddp_futex(long number, void* address, long operation, long value, void* time,
+                          void* second, long mask) {
+    if (number != SYS_futex)
+        std::abort();
+    return syscall(number, address, operation, value, time, second, mask);
+}
 
 int main(int argc, char** argv) {
     return ddp::test::run(argc == 2 ? argv[1] : "");

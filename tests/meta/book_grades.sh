@@ -202,7 +202,7 @@ is loop hang passed "Stopped after 4 s: a loop in your code does not end, or thi
 is null passed crash "it reads or writes where it may not"
 is abort passed crash "something in it has called abort()"
 is overflow crash passed "Your code has crashed"
-is exits exit passed "Your code has ended the program"
+is exits refused refused "Refused: your file uses \`exit\`, which no answer needs."
 is copy wrong passed '"","same as original"'
 is original wrong passed '"","same as copy"'
 is right passed passed "\"same as the book's solution, in_my\""
