@@ -98,7 +98,7 @@ void check_rescale() {
 
 // ---- Task whole_step
 
-// As float16 would: above 65504 it is infinite.
+// Overflows as float16 does: above 65504 it is infinite.
 std::vector<float> scaled(const std::vector<float>& gradient, double scale) {
     std::vector<float> result;
     for (const float number : gradient) {
