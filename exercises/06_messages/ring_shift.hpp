@@ -1,6 +1,13 @@
 #pragma once
-// The contract of the exercise ring_shift: every rank sends to one rank and receives from another,
-// and no rank waits for ever.
+// Exercise ring_shift: every rank passes its array to another rank, and no rank waits for ever.
+//
+//     distance 1    before   rank 0: a   rank 1: b   rank 2: c
+//                   after    rank 0: c   rank 1: a   rank 2: b
+//
+// You may call: peers.send(data, count, to, stream) and peers.receive(received, count, from,
+// stream), each of which ends when the other rank has made its own call; peers.rank().rank() and
+// .world_size(); cudaMemcpyAsync(); message.seconds(bytes), the time of one message.
+// The check also tries: one rank, which keeps what it has, up to twelve; an empty array.
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
@@ -9,20 +16,16 @@
 
 namespace ddp {
 
-// Copies `data` of rank r to `received` of rank r + distance, counted round: after N - 1 comes 0.
-// Every rank calls it with the same `count` and `distance`, and with two arrays of its own, of
-// `count` elements each, that do not overlap. `data` lies in the rank's arena, and is not changed.
-// Use peers.send() and peers.receive() on `stream`: each ends when the other rank has made its own
-// call. There are one or more ranks.
+// Copies `data` of rank r to `received` of rank r + distance, wrapping around: rank 0 follows the
+// last. All ranks call it with the same `count` and `distance`; their arrays do not overlap.
 //
 // Task neighbours: `distance` is 1.
-// Task any_distance: it is any number, including 0, negative ones and those above N. No rank waits
-// longer than three messages take, one after the other, however many ranks there are.
+// Task any_distance: it is any number, also 0, negative, or more than there are ranks.
 void ring_shift(Peers& peers, const float* data, float* received, std::size_t count, int distance,
                 Stream& stream);
 
-// Task cost. Returns the seconds until every rank has its data by your ring_shift, where `message`
-// gives the time of one message.
-double ring_shift_seconds(const CostModel& message, int ranks, int distance, std::size_t bytes);
+// Task cost. Returns the seconds that your ring_shift with distance 1 takes. They must not be more
+// than those of three messages, however many ranks there are.
+double ring_shift_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -52,11 +52,10 @@ void ring_shift(Peers& peers, const float* data, float* received, std::size_t co
     // end stub
 }
 
-double ring_shift_seconds(const CostModel& message, int ranks, int distance, std::size_t bytes) {
+double ring_shift_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     // stub: cost
     //: message.seconds(n) is the time of a message of n bytes. How many follow one another?
-    const int ring = ranks / std::gcd(ranks, steps_round(distance, ranks));
-    const int messages = ring == 1 ? 0 : ring % 2 == 0 ? 2 : 3;
+    const int messages = ranks == 1 ? 0 : ranks % 2 == 0 ? 2 : 3;
     return messages * message.seconds(bytes);
     // end stub
 }

@@ -1,14 +1,11 @@
-// The exercise cost_line: times that are made from a known line, some of them disturbed; then times
-// that are measured over a link of which the reader's code knows nothing.
+// The exercise cost_line: times that are made from a known line, some of them disturbed.
 #include "exercises/06_messages/cost_line.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 
 #include "common/report/units.hpp"
 #include "exercises/support/lines.hpp"
-#include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -75,55 +72,6 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
     held();
 }
 
-// From rank 0 to rank 1, over a link that is so slow that nothing else counts.
-constexpr LinkSpeed link{5e6, 5e-3};
-
-// Measures each size of `least` again, and keeps the least of all that was measured: a machine with
-// other work to do is slower than the link at times, never faster.
-void measure(std::vector<MessageTime>& least) {
-    const auto work = [&](Rank& rank) {
-        Peers peers(rank, 1 << 20);
-        for (MessageTime& time : least)
-            for (int i = 0; i < 2; i++) {
-                const double seconds = ping_pong(peers, time.bytes, 1).seconds;
-                if (rank.rank() == 0)
-                    time.seconds = std::min(time.seconds, seconds);
-            }
-    };
-    on_ranks(2, work, link);
-}
-
-constexpr int attempts = 8;
-constexpr double not_yet = std::numeric_limits<double>::infinity();
-
-// Returns what a message takes over the link on a machine that has nothing else to do. On a busy
-// one it may take longer as often as it is measured, which is nobody's mistake.
-double ideal_seconds(std::size_t bytes) {
-    return link.latency_s + static_cast<double>(bytes) / link.bytes_per_second;
-}
-
-void check_third_size() {
-    std::string wrong;
-    std::vector<MessageTime> times{{4, not_yet}, {40'000, not_yet}, {15'000, not_yet}};
-    for (int i = 0; i < attempts; i++) {
-        measure(times);
-        const double predicted =
-            nearest_line(std::span(times).first(2)).seconds(times.back().bytes);
-        if (is_near(predicted, times.back().seconds, 0.1))
-            return;
-        wrong = "Over a simulated link 4 bytes take " + format_seconds(times[0].seconds) +
-                " and 40 000 bytes take " + format_seconds(times[1].seconds) +
-                ". By your line 15 000 bytes take " + format_seconds(predicted) +
-                "; measured are " + format_seconds(times[2].seconds) + ".";
-    }
-    for (MessageTime& time : times)
-        time.seconds = ideal_seconds(time.bytes);
-    if (is_near(nearest_line(std::span(times).first(2)).seconds(times.back().bytes),
-                times.back().seconds, 0.01))
-        return;
-    throw Wrong(wrong + "\nThrough two points there is one line, without any error.");
-}
-
 void check_lines() {
     check_line([](std::size_t) { return 0.0; }, 1e-6,
                "The times are on a line, to the last digit. (fit_cost() of the chapter looks at a "
@@ -140,7 +88,6 @@ void check_lines() {
                                           : i % 2 == 0 ? 0.02
                                                        : -0.02; }, 0.1,
                "The shortest message was faster than alpha here: the line need not go through it.");
-    check_third_size();
 }
 
 void check_bytes(double share, double beta, std::size_t least, std::size_t most,
@@ -153,40 +100,14 @@ void check_bytes(double share, double beta, std::size_t least, std::size_t most,
                     std::to_string((least + most) / 2) + " bytes.\n" + hint);
 }
 
-void check_measured_share(double share) {
-    const std::size_t bytes = bytes_for_share({link.latency_s, 1 / link.bytes_per_second}, share);
-    std::vector<MessageTime> times{{std::min(bytes, std::size_t{100'000}), not_yet}};
-    std::string wrong;
-    for (int i = 0; i < attempts; i++) {
-        measure(times);
-        const double reached =
-            static_cast<double>(bytes) / times[0].seconds / link.bytes_per_second;
-        if (is_near(reached, share, 0.1))
-            return;
-        wrong = "A link of 5 MB/s with a latency of 5 ms: you say that messages of " +
-                std::to_string(bytes) + " bytes reach " + format_fixed(100 * share, 0) +
-                " % of its bandwidth; measured are " + format_fixed(100 * reached, 0) + " %.";
-    }
-    if (!is_near(static_cast<double>(bytes) / ideal_seconds(bytes) / link.bytes_per_second, share,
-                 0.01))
-        throw Wrong(wrong);
-}
-
 void check_share() {
     // The quotients of the first two are whole numbers, but for their rounding.
     check_bytes(0.5, 1e-8, 99'999, 100'001,
                 "Half of the bandwidth: as many seconds for the latency as for the bytes.");
     check_bytes(0.9, 1e-8, 899'999, 900'001, "The latency may take a tenth of the seconds.");
-    check_bytes(0, 1e-8, 0, 0, "A share of 0 is reached without a byte.");
     check_bytes(
         0.5, 3e-9, 333'334, 333'334,
         "333333 and a third: a message has whole bytes, and 333333 of them do not reach it.");
-    check_bytes(0.5, 1.5e-9, 666'667, 666'667,
-                "666666 and two thirds: a message has whole bytes, the fewest that reach it.");
-    check_bytes(0.95, 3e-9, 6'333'334, 6'333'334,
-                "6333333 and a third: a message has whole bytes, and 6333334 are enough.");
-    check_measured_share(0.5);
-    check_measured_share(0.75);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void ring_shift(Peers& peers, const float* data, float* received, std::size_t co
     throw NotImplemented("neighbours");
 }
 
-double ring_shift_seconds(const CostModel& message, int ranks, int distance, std::size_t bytes) {
+double ring_shift_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     // message.seconds(n) is the time of a message of n bytes. How many follow one another?
     throw NotImplemented("cost");
 }
