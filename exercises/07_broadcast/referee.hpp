@@ -1,6 +1,15 @@
 #pragma once
-// The contract of the exercise referee: a test that tells a broadcast from something that only
-// looks like one.
+// Exercise referee: a test that tells a broadcast from something that only looks like one.
+//
+//     root 1              rank 0   rank 1   rank 2
+//     before               1 2      3 4      5 6
+//     a broadcast          3 4      3 4      3 4
+//     none                 3 4      3 4      4 3
+//
+// You may call: the candidate, with arrays of up to 30 000 elements; peers.allocate<float>(count),
+// whose array has .data(), .copy_from(vector) and .to_host_now(); peers.synchronize(stream);
+// peers.rank().rank(), .world_size() and .all_gather(text).
+// The check also tries: one rank, and the chapter's broadcasts, which must pass.
 #include <cstddef>
 #include <functional>
 
@@ -9,22 +18,15 @@
 
 namespace ddp {
 
-// A function that claims to be a broadcast. It should enqueue work on `stream` that overwrites the
-// first `count` elements of every rank's `data`, which lies in the rank's arena, with those of rank
-// `root`, for any root and any count, and touches nothing else. All ranks call it with the same
-// count and root.
+// A function that claims to be a broadcast. All ranks call it with the same count and root.
 using Candidate =
     std::function<void(Peers& peers, float* data, std::size_t count, int root, Stream& stream)>;
 
-// Returns whether `candidate` is a broadcast, as far as a test can tell. Calls it as often as
-// needed, with arrays of its own of up to 30 000 elements; the arena has room for 100 000. All
-// ranks call this function, for any number of ranks. It must return true for every correct
-// broadcast.
+// Returns whether `candidate` is a broadcast, as far as a test can tell. All ranks call it.
 //
-// Task values: returns false on at least one rank if the right elements do not arrive in the right
-// places.
-// Task same_verdict: returns the same on all ranks, even if a fault shows on one of them only.
-// Task every_size: finds faults that show with some counts only, behind the end of the array, or
+// Task values: at least one rank finds that the right elements do not arrive in the right places.
+// Task same_verdict: all ranks return the same, even if only one of them sees a fault.
+// Task every_size: finds faults that show only with some counts, behind the end of the array, or
 // when an array is used a second time.
 bool is_broadcast(Peers& peers, const Candidate& candidate);
 

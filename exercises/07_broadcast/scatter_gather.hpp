@@ -1,6 +1,19 @@
 #pragma once
-// The contract of the exercise scatter_gather: a broadcast that cuts the data into one chunk for
-// each rank, deals the chunks out, and lets the ranks pass them on in a ring.
+// Exercise scatter_gather: a broadcast that deals the array out in chunks, one for each rank, and
+// then lets the ranks pass the chunks on in a ring.
+//
+//     chunks a b c       rank 0   rank 1   rank 2
+//     before             abc
+//     scatter            abc       b         c       the root sends to one rank after the other
+//     ring, step 1       abc      ab        bc       each rank reads from the left what its
+//     ring, step 2       abc      abc       abc      neighbour got in the step before
+//
+// You may call: broadcast_call(), launch_collective(), shape_of_transfer(); in the kernel
+// begin_collective(), end_block(), handshake(), slice_of(), block_share(), copy_by_block(),
+// view.data_of(), place_of(), and a Neighbour's post(), consume(), ack() and wait_for_ack();
+// message.seconds(bytes), the time of one message.
+// The check also tries: one rank, up to eight; no elements, fewer than ranks, numbers that do not
+// divide.
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
@@ -9,21 +22,15 @@
 
 namespace ddp {
 
-// Enqueues on `stream` a copy of rank `root`'s data[i], i = 0, ..., count - 1, into every rank's
-// data[i]. Every rank calls it with its own array of `count` elements in its arena. `count` may be
-// anything, including 0, and so may the number of ranks. The host does not wait. Work that a rank
-// enqueues on its stream after the call may overwrite that rank's `data`: no rank may end before
-// all have read what they need of it. Where ranks do not pass the same count, begin_collective()
-// returns false, and every thread of the kernel has to end.
+// Copies rank `root`'s data[0 .. count) to all ranks; each has an array of its own in its arena.
 //
 // Task root_0: `root` is 0.
-// Task any_root: `root` is any rank.
+// Task any_root: it is any rank.
 void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
                               Stream& stream);
 
-// Task cost. Returns the seconds from the start until the last rank has all `bytes`, where a
-// message of n bytes takes message.seconds(n), and a rank can send to one rank and receive from
-// another at the same time.
+// Task cost. Returns the seconds until the last rank has all `bytes`. A rank can send to one rank
+// and receive from another at the same time.
 double scatter_gather_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -72,10 +72,10 @@ void check_on(int ranks, int root, const std::string& hint) {
         check_copies(peers, 1024 * n, root, hint);
         for (const std::size_t count : {std::size_t{4099}, std::size_t{40'013}})
             check_copies(peers, count, root,
-                         hint + " The elements do not divide evenly into chunks.");
+                         hint + "\nThe case: the elements do not divide evenly into chunks.");
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1})
             check_copies(peers, count, root,
-                         hint + " There are so few elements that some chunks are empty.");
+                         hint + "\nThe case: so few elements that some chunks are empty.");
     };
     on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks, root " + std::to_string(root),
                        hint + words_for_steps);
@@ -122,7 +122,7 @@ double right_seconds(const CostModel& message, int ranks, std::size_t bytes) {
 }
 
 void check_root_0() {
-    check_on(1, 0, "A single rank has nothing to do.");
+    check_on(1, 0, "The case: a single rank, which has nothing to do.");
     check_on(
         2, 0,
         "Two ranks: one chunk is dealt; in the one step of the ring rank 1 reads what rank 0 has "
@@ -133,20 +133,17 @@ void check_root_0() {
                  "of them a rank reads what its left neighbour received in the step before.");
     for (const int ranks : {1, 2, 4})
         check_senders(ranks, 0);
-    is_first_order() ? check_senders(11, 0) : held();
     for (const int ranks : {2, 4})
         check_who_leaves(ranks, 0);
     check_enqueues_only(2, from_root(0), 1);
     check_who_writes(3, from_root(0));
-    for (const int ranks : {2, 3})
-        check_mismatch(ranks, from_root(0));
 }
 
 void check_any_root() {
     for (const int root : {1, 2})
-        check_on(3, root, "The root is not rank 0 here.");
+        check_on(3, root, "The case: the root is not rank 0.");
     for (const int root : {1, 3, 4})
-        check_on(5, root, "The root is not rank 0 here.");
+        check_on(5, root, "The case: the root is not rank 0.");
     check_senders(5, 3);
     check_who_leaves(5, 3);
 }
@@ -160,7 +157,7 @@ void check_cost() {
         3, 4,
         "Three ranks: two chunks are dealt, one after the other, and then the ring has two steps.");
     check(8, 4, "This short a message is all latency: how many messages go one after the other?");
-    check(1, 4, "A single rank sends nothing.");
+    check(1, 4, "The case: a single rank, which sends nothing.");
     check(2, 100'000, "How many bytes does each message have?");
     check(4, 200'000,
           "The root deals out N - 1 chunks, one after the other; then the ring takes N - 1 steps. "
