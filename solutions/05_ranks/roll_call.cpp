@@ -18,7 +18,7 @@ namespace {
 //
 //     rank r to rank 0:  its address, a line
 //     rank 0 to rank r:  "list", a line; the addresses, N lines
-//                    or  "failed", a line; the rank that is the cause, a line; why, a line
+//                    or  "failed", a line; the rank that is the cause, a line
 
 // Holds what has come over one connection so far, cut into lines.
 struct Inbox {
@@ -73,7 +73,7 @@ void hear_all(std::vector<Inbox>& inboxes) {
     while (!std::ranges::all_of(inboxes, has_come))
         for (Inbox* inbox : wait_for_bytes(inboxes))
             if (!read_from(*inbox))
-                throw RollFailed(static_cast<int>(inbox - inboxes.data()) + 1, "is gone");
+                throw RollFailed(static_cast<int>(inbox - inboxes.data()) + 1);
 }
 
 std::vector<std::string> call_the_roll(const std::string& address,
@@ -85,7 +85,7 @@ std::vector<std::string> call_the_roll(const std::string& address,
         hear_all(inboxes);
     } catch (const RollFailed& failure) {
         for (const Inbox& inbox : inboxes)
-            send_lines(inbox.connection, {"failed", std::to_string(failure.rank()), failure.why()});
+            send_lines(inbox.connection, {"failed", std::to_string(failure.rank)});
         throw;
     }
     std::vector<std::string> addresses{address};
@@ -106,12 +106,12 @@ std::vector<std::string> answer_the_roll(int world_size, const std::string& addr
     std::vector<Inbox> inboxes{{connection, "", {}}};
     const std::vector<std::string>& lines = inboxes[0].lines;
     const auto count = static_cast<std::size_t>(world_size) + 1;
-    while (lines.empty() || lines.size() < (lines[0] == "failed" ? 3 : count)) {
+    while (lines.empty() || lines.size() < (lines[0] == "failed" ? 2 : count)) {
         if (!read_from(inboxes[0]))
-            throw RollFailed(0, "is gone");
+            throw RollFailed(0);
     }
     if (lines[0] == "failed")
-        throw RollFailed(std::stoi(lines[1]), lines[2]);
+        throw RollFailed(std::stoi(lines[1]));
     return {lines.begin() + 1, lines.end()};
 }
 // end stub

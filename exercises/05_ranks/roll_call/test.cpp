@@ -164,7 +164,7 @@ class Job {
                 outcome.list = take_roll(rank, size(), addresses_[static_cast<std::size_t>(rank)],
                                          connections);
             } catch (const RollFailed& failed) {
-                outcome.cause = failed.rank();
+                outcome.cause = failed.rank;
             } catch (...) {
                 outcome.other = std::current_exception();
             }
@@ -321,17 +321,17 @@ void play(const std::string& what, const List& addresses, const std::function<vo
 
 // ---- What is expected
 
-// Expects that these ranks end within `left`: within `longest` of what has happened.
-void require_ended(Job& job, const std::vector<int>& ranks, Milliseconds left, Milliseconds longest,
+// Expects that these ranks end within `longest`. `hint` is for the first that does not.
+void require_ended(Job& job, const std::vector<int>& ranks, Milliseconds longest,
                    const std::string& hint) {
-    const std::vector<int> waiting = job.wait_for(ranks, left);
+    const std::vector<int> waiting = job.wait_for(ranks, longest);
     rethrow_others(job, ranks, hint);
     if (!waiting.empty())
-        throw Wrong(name(waiting[0]) + " still waits after " + std::to_string(longest.count()) +
+        throw Wrong(name(waiting[0]) + " still waits after " + std::to_string(at_once.count()) +
                     " ms. " + hint);
 }
 
-std::string cause_of_list(const List& yours, const List& right, std::size_t rank) {
+std::string cause_of_list(const List& yours, const List& right) {
     if (yours.size() != right.size())
         return "It has " + std::to_string(yours.size()) + " entries, and not " +
                std::to_string(right.size()) +
@@ -339,39 +339,35 @@ std::string cause_of_list(const List& yours, const List& right, std::size_t rank
     if (std::ranges::is_permutation(yours, right))
         return "All addresses are there, but not in the order of the ranks. Over which connection "
                "has each come?";
-    return yours[rank] != right[rank] ? "Its own address is wrong in it." : "";
+    return "";
 }
 
-// Expects that all ranks get the list. `hint` is for ranks that wait in vain, `about_lists` for
-// wrong lists.
-void require_list(Job& job, const std::string& hint, const std::string& about_lists = "") {
-    require_ended(job, job.all(), at_once, at_once, hint + about_lists);
+// Expects that all ranks get the list.
+void require_list(Job& job, const std::string& hint) {
+    require_ended(job, job.all(), at_once, hint);
     for (const int rank : job.all()) {
         const Outcome outcome = job.outcome(rank);
         if (outcome.cause)
             throw Wrong("all ranks have come, but " + name(rank) + " throws RollFailed, with " +
-                        name(*outcome.cause) + " as the cause. " + hint + about_lists);
+                        name(*outcome.cause) + " as the cause. " + hint);
         if (*outcome.list != job.addresses())
-            throw Wrong(
-                name(rank) + " gets " + text(*outcome.list) + "; right is " +
-                text(job.addresses()) + ".\n" +
-                cause_of_list(*outcome.list, job.addresses(), static_cast<std::size_t>(rank)) +
-                (about_lists.empty() ? "" : "\n" + about_lists));
+            throw Wrong(name(rank) + " gets " + text(*outcome.list) + "; right is " +
+                        text(job.addresses()) + ". " +
+                        cause_of_list(*outcome.list, job.addresses()) + "\n" + hint);
     }
 }
 
-// Expects that these ranks name `cause`, within `longest` of now. `hint` is for the first of them.
-void require_cause(Job& job, const std::vector<int>& ranks, int cause, Milliseconds longest,
-                   const std::string& hint) {
-    const auto end = Clock::now() + longest;
+// Expects that these ranks name `cause` at once. `hint` is for the first of them.
+void require_cause(Job& job, const std::vector<int>& ranks, int cause, const std::string& hint) {
+    const auto end = Clock::now() + at_once;
     for (const int rank : ranks) {
         const std::string words =
             rank == 0 || ranks[0] != 0
                 ? hint
                 : "Rank 0 tells all others the first cause before it throws, and they throw it, "
-                  "too. They wait longer than rank 0, so that its words come first.";
+                  "too.";
         const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
-        require_ended(job, {rank}, std::max(left, 0ms), longest, words);
+        require_ended(job, {rank}, std::max(left, 0ms), words);
         const Outcome outcome = job.outcome(rank);
         if (outcome.cause != cause)
             throw Wrong(name(rank) + " " + outcome.words() + "; the first cause is " + name(cause) +
@@ -386,6 +382,7 @@ List addresses_of(int ranks) {
                        std::to_string(rank) + ":" + std::to_string(29500 + rank));
     return list;
 }
+
 // ---- list
 
 void come_in_order(const std::vector<int>& order) {
@@ -402,7 +399,7 @@ void come_in_order(const std::vector<int>& order) {
         }
         require_list(
             job, order.size() == 1
-                     ? "A rank alone has nobody to wait for. "
+                     ? "The case: a rank alone, which has nobody to wait for."
                      : "Who waits for whom? A rank that reads first needs another one that sends "
                        "first. And one read() may bring more than one message.");
     });
@@ -426,7 +423,7 @@ void check_list() {
                 job.with_wire(rank,
                               [&](Wire& wire) { (is_up ? wire.up : wire.down).is_slow = true; });
             job.start({2, 0, 3, 1});
-            require_list(job, "",
+            require_list(job,
                          "A read() returns what is there, which may be one byte: read on until "
                          "the message is complete.");
         });
@@ -445,16 +442,17 @@ void check_gone() {
              job.start({0, 2});
              job.wait_until_quiet();
              job.cut(3);
-             require_cause(job, {0, 2}, 3, at_once, no_wait);
+             require_cause(job, {0, 2}, 3, no_wait);
              job.start(1);
-             require_cause(job, {1}, 3, at_once, "It comes later, and learns the cause as well.");
+             require_cause(job, {1}, 3,
+                           "The case: it comes later, and should learn the cause, too.");
          });
     play("4 ranks. Rank 2 has come and ends, while rank 1 has yet to come: ", addresses_of(4),
          [&](Job& job) {
              job.start({0, 2, 3});
              job.wait_until_quiet();
              job.cut(2);
-             require_cause(job, {0, 3}, 2, at_once,
+             require_cause(job, {0, 3}, 2,
                            no_wait + " A rank that has come may go again, before there is a list.");
          });
     play("3 ranks. Rank 0 ends while they wait: ", addresses_of(3), [&](Job& job) {
@@ -462,7 +460,7 @@ void check_gone() {
         job.wait_until_quiet();
         job.cut(1);
         job.cut(2);
-        require_cause(job, {1, 2}, 0, at_once, "Their connection leads to rank 0.");
+        require_cause(job, {1, 2}, 0, "Their connection leads to rank 0.");
     });
 }
 
