@@ -1,12 +1,15 @@
 #pragma once
-// The contract of the exercise token_mean: the mean over all tokens of a step, where ranks make
-// several micro-batches and none knows how many tokens the others have.
+// Exercise token_mean: one mean over all tokens of a step, whoever has how many.
 //
-// In a step each rank makes forward and backward of one or more micro-batches, one after the other.
-// All but the last one run within no_sync, so their gradients add up on the rank. With the last one
-// DistributedDataParallel averages: it divides the ranks' sum by their number. The loss of a
-// micro-batch is the sum over its tokens (without padding), divided by a number: token_loss(logits,
-// target, smoothing, divisor).
+//     rank 0    | 4 tokens | 2 tokens |       each token should weigh 1/14 in the gradient
+//     rank 1    | 8 tokens |
+//
+// A rank goes forward and backward with one micro-batch after the other, and their gradients are
+// added up. DistributedDataParallel averages at the end: it divides the ranks' sum by the number of
+// ranks. Your divisor: the loss of a micro-batch is the sum over its tokens, divided by a number.
+//
+// You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
+// The check also tries: one rank, up to three; different numbers of micro-batches.
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
@@ -14,23 +17,20 @@
 
 namespace ddp {
 
-// Task skew. Returns how many times as much the heaviest token of a step weighs in its gradient as
-// the lightest one, if programs do what is usual: each micro-batch's divisor is its own number of
-// tokens times the number of micro-batches on its rank. tokens[rank][i] is the number of tokens in
-// micro-batch i of that rank, 1 or more; ranks may have different numbers of micro-batches.
+// Task skew. Most programs divide by the tokens of the micro-batch, times the micro-batches of the
+// rank. Returns how many times as much the heaviest token weighs as the lightest one: above it's 2.
+// tokens[rank][i] is for micro-batch i of that rank, 1 or more.
 double weight_skew(const std::vector<std::vector<int>>& tokens);
 
-// Task divisors. Returns what the loss of each of this rank's micro-batches is to be divided by, so
-// that the step's gradient is that of the mean over all tokens of all ranks. own_tokens[i] is the
-// number of tokens in micro-batch i of this rank; the other ranks' are not known here. A rank may
-// have none, but not all ranks. Every rank calls sum_over_ranks once, with one number.
+// Task divisors. Returns the divisor for each micro-batch of this rank. own_tokens[i] is for its
+// micro-batch i. Every rank calls sum_over_ranks once, with one number.
+// Task no_tokens: micro-batches, and all of a rank, may have 0 tokens.
 std::vector<double> token_divisors(const std::vector<int>& own_tokens, int world_size,
                                    const SumOverRanks& sum_over_ranks);
 
-// Task afterwards. Does the same without a wait before the first backward: every loss of every rank
-// has been divided by `guess`, the same positive number, and this is called when DDP has averaged.
-// Returns the factor by which every rank should multiply its gradients then. Every rank calls
-// sum_over_ranks once, with one number.
+// Task afterwards. Every loss of every rank has been divided by `guess`, and DDP has averaged.
+// Returns the factor that makes the gradients right. Every rank calls sum_over_ranks once, with one
+// number.
 double late_factor(const std::vector<int>& own_tokens, double guess, int world_size,
                    const SumOverRanks& sum_over_ranks);
 

@@ -35,7 +35,7 @@ double weight_skew(const std::vector<std::vector<int>>& tokens) {
 std::vector<double> token_divisors(const std::vector<int>& own_tokens, int world_size,
                                    const SumOverRanks& sum_over_ranks) {
     // stub: divisors
-    //: Every token is to weigh the same: how much, and what does DDP do to it?
+    //: Every token should weigh the same: how much, and what does DDP do to it?
     const double all = all_tokens(own_tokens, sum_over_ranks);
     const double divisor = all / world_size;
     return std::vector<double>(own_tokens.size(), divisor);

@@ -19,7 +19,7 @@ double weight_skew(const std::vector<std::vector<int>>& tokens) {
 
 std::vector<double> token_divisors(const std::vector<int>& own_tokens, int world_size,
                                    const SumOverRanks& sum_over_ranks) {
-    // Every token is to weigh the same: how much, and what does DDP do to it?
+    // Every token should weigh the same: how much, and what does DDP do to it?
     throw NotImplemented("divisors");
 }
 

@@ -1,19 +1,10 @@
-// The exercise token_mean: what each token weighs, and the gradient of a real step of
-// DistributedDataParallel beside that of one rank with all tokens.
-#include "10_nodes/make_communicator.hpp"
+// The exercise token_mean: what each token weighs in the averaged gradient.
 #include "exercises/20_transformer/token_mean.hpp"
 
 #include <cmath>
 #include <cstdio>
-#include <functional>
-#include <optional>
 #include <string>
 
-#include "03_network/linear.hpp"
-#include "15_overlap/ddp.hpp"
-#include "20_transformer/token_loss.hpp"
-#include "20_transformer/words/tokenizer.hpp"
-#include "exercises/support/ranks.hpp"
 #include "exercises/support/sums.hpp"
 #include "exercises/support/tasks.hpp"
 
@@ -51,94 +42,6 @@ bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-9 * std::abs(right);
 }
 
-// ---- A real step
-
-constexpr int inputs = 3, vocabulary = 5;
-constexpr std::size_t device_memory = 4 << 20;
-
-// One number of a gradient, made by a token of a place in the step: no two are alike.
-float input_of(int rank, std::size_t batch, int token, int i) {
-    return static_cast<float>((rank * 131 + static_cast<int>(batch) * 37 + token * 11 + i * 5) %
-                              17) /
-               8 -
-           1;
-}
-
-// Forward and backward of a micro-batch with one token of padding behind the others.
-struct Learner {
-    explicit Learner(Device& device) : device(device) {}
-
-    Linear make_model() {
-        Random random(7);
-        return {"scores", device, inputs, vocabulary, random};
-    }
-    void add(int rank, std::size_t batch, int tokens) {
-        for (int t = 0; t < tokens; t++) {
-            for (int i = 0; i < inputs; i++)
-                x.push_back(input_of(rank, batch, t, i));
-            target.push_back(1 + (rank + t) % (vocabulary - 1));
-        }
-    }
-    void add_padding() {
-        x.insert(x.end(), inputs, 1);
-        target.push_back(pad_token);
-    }
-    // Returns the loss of all that has been added.
-    Variable loss(Tape& tape, const std::function<Variable(Variable)>& forward, double divisor) {
-        const int rows = static_cast<int>(target.size());
-        const Variable scores = forward(tape.constant(Tensor(device, {rows, inputs}, x)));
-        return token_loss(scores, Labels(device, {rows}, target), 0.1, divisor);
-    }
-
-    Device& device;
-    std::vector<float> x;
-    std::vector<int> target;
-};
-
-// Checks that rank 0's gradient, times `factor`, is that of one rank with all tokens.
-void check_step(const Tokens& tokens, const std::vector<std::vector<double>>& divisors,
-                double factor) {
-    on_ranks(ranks_of(tokens), [&](Rank& rank) {
-        auto& device = make_run_scoped<Device>(rank, device_memory);
-        Linear model = Learner(device).make_model(), whole = Learner(device).make_model();
-        const auto communicator =
-            make_communicator("native", rank, ddp_arena_bytes(model) + (1 << 16));
-        Tape tape(device);
-        Learner all(device);
-        for (int r = 0; r < ranks_of(tokens); r++)
-            for (std::size_t b = 0; b < tokens[static_cast<std::size_t>(r)].size(); b++)
-                all.add(r, b, tokens[static_cast<std::size_t>(r)][b]);
-        tape.backward(all.loss(
-            tape, [&](Variable x) { return whole.forward(x); }, all_of(tokens)));
-        tape.clear();
-        DistributedDataParallel ddp(*communicator, device, model);
-        const auto mine = static_cast<std::size_t>(rank.rank());
-        for (std::size_t b = 0; b < tokens[mine].size(); b++) {
-            std::optional<DistributedDataParallel::NoSync> quiet;
-            if (b + 1 < tokens[mine].size())
-                quiet.emplace(ddp);
-            Learner one(device);
-            one.add(rank.rank(), b, tokens[mine][b]);
-            one.add_padding();
-            ddp.backward(one.loss(
-                tape, [&](Variable x) { return ddp.forward(x); }, divisors[mine][b]));
-            tape.clear();
-        }
-        communicator->synchronize(device.stream());
-        const std::vector<float> yours = model.weight->gradient().to_host(),
-                                 right = whole.weight->gradient().to_host();
-        std::string wrong;
-        for (std::size_t i = 0; i < right.size() && wrong.empty(); i++)
-            if (!(std::abs(double{yours[i]} * factor - double{right[i]}) <= 1e-5))
-                wrong = text_of(tokens) + "after a step of DistributedDataParallel element " +
-                        std::to_string(i) + " of the gradient is " +
-                        number(double{yours[i]} * factor) + ", and one rank with all tokens has " +
-                        number(double{right[i]}) + ".";
-        throw_first_wrong(rank, wrong);
-    });
-    held();
-}
-
 // ---- Task skew
 
 // Returns what a wrong skew tells, or "".
@@ -163,10 +66,9 @@ std::string cause_of_skew(const Tokens& tokens, double yours) {
         return "You compare the ranks' numbers of tokens. But a mean is taken over a "
                "micro-batch.\n";
     if (yours > 0 && yours < 1)
-        return "The heaviest beside the lightest is 1 or more: a token of a small micro-batch "
-               "weighs most.\n";
+        return "That's the lightest by the heaviest. A token of a small micro-batch weighs most.\n";
     if (yours == std::floor(yours))
-        return "Yours is a whole number: int divided by int drops the rest in C++.\n";
+        return "You say a whole number: int divided by int drops the rest in C++.\n";
     return "";
 }
 
@@ -180,15 +82,13 @@ void check_skew_of(const Tokens& tokens, double right, const std::string& hint) 
 }
 
 void check_skew() {
-    check_skew_of({{6}, {6}}, 1, "All weigh the same here.");
-    check_skew_of(
-        {{12}, {5}}, 12.0 / 5,
-        "A token of n weighs 1 / n in the mean of its micro-batch, and then the mean over "
-        "the ranks is taken.");
-    check_skew_of({{4, 10}, {8, 6}}, 10.0 / 4, "There are two micro-batches on each rank.");
-    check_skew_of({{6, 6, 6}, {6}}, 3,
-                  "The ranks have other numbers of micro-batches, and each divides by its own.");
-    check_skew_of({{7, 2, 9}, {3}, {11}}, 27.0 / 3, "All of it is at work here.");
+    check_skew_of({{4, 2}, {8}}, 2,
+                  "The case: rank 0 divides by 4 x 2 and by 2 x 2, rank 1 by 8 x 1.");
+    check_skew_of({{12}, {5}}, 12.0 / 5, "The case: one micro-batch on each of two ranks.");
+    check_skew_of({{6}}, 1,
+                  "The case: one rank with one micro-batch, so all tokens weigh the same.");
+    check_skew_of({{7, 2, 9}, {3}, {11}}, 27.0 / 3,
+                  "The case: three ranks with different numbers of micro-batches.");
 }
 
 // ---- Task divisors
@@ -209,15 +109,12 @@ std::string cause_of_divisor(const Tokens& tokens, std::size_t rank, std::size_t
     if (is_near(yours, in_batch) || is_near(yours, in_batch * batches))
         return "That is the micro-batch's own mean: a token of a short one weighs more.\n";
     if (is_near(yours, own * world) || is_near(yours, own / world))
-        return "These are the rank's own tokens; what of the other ranks'?\n";
+        return "These are the rank's own tokens. Where are the other ranks' tokens?\n";
     if (is_near(yours, all / world * batches) || is_near(yours, all / world / batches))
-        return "The number of micro-batches has no part in it: gradients of micro-batches are "
-               "added, and not averaged.\n";
+        return "The number of micro-batches doesn't matter: their gradients are added, and not "
+               "averaged.\n";
     if (is_near(yours, all * world))
-        return "DDP divides by the number of ranks, so the divisor need not do it again: it has to "
-               "undo it.\n";
-    if (is_near(yours, std::floor(all / world)))
-        return "A whole number divided by a whole number drops the rest in C++.\n";
+        return "DDP divides by the number of ranks, so your divisor has to undo that.\n";
     return "";
 }
 
@@ -231,18 +128,14 @@ void check_divisors_of(const Tokens& tokens, const std::string& hint) {
         if (divisors[rank].size() != tokens[rank].size())
             throw Wrong(text_of(tokens) + "rank " + std::to_string(rank) + " has " +
                         std::to_string(tokens[rank].size()) + " micro-batches, and you give it " +
-                        std::to_string(divisors[rank].size()) +
-                        " divisors: one for each, also for one without tokens.");
+                        std::to_string(divisors[rank].size()) + " divisors: each needs one.");
         for (std::size_t i = 0; i < tokens[rank].size(); i++) {
             const double yours = divisors[rank][i];
             const std::string said = text_of(tokens) + "for micro-batch " + std::to_string(i) +
                                      " of rank " + std::to_string(rank) + " you say " +
                                      number(yours);
-            if (!(yours > 0) || !std::isfinite(yours))
-                throw Wrong(said +
-                            ". A divisor is a positive number: with another one token_loss throws, "
-                            "and nothing divided by nothing is NaN.\n" +
-                            hint);
+            if (!(yours > 0))
+                throw Wrong(said + ". A divisor should be positive: 0 / 0 is NaN.\n" + hint);
             if (tokens[rank][i] > 0 && !is_near(yours, right))
                 throw Wrong(said + ", right is " + number(right) + ": with yours a token weighs " +
                             number(1 / (yours * ranks)) +
@@ -251,18 +144,14 @@ void check_divisors_of(const Tokens& tokens, const std::string& hint) {
         }
     }
     held();
-    if (ranks > 1)
-        check_step(tokens, divisors, 1);
 }
 
 void check_divisors() {
-    check_divisors_of({{7}}, "There is one rank with one micro-batch.");
-    check_divisors_of({{3, 9}}, "There is one rank: its two micro-batches are one batch.");
-    check_divisors_of({{5}, {2}}, "One micro-batch on each of two ranks.");
-    check_divisors_of({{5, 3}, {2, 11}}, "Two micro-batches on each of two ranks.");
-    check_divisors_of({{5, 3, 8}, {2}, {4, 9}}, "Ranks have other numbers of micro-batches.");
-    check_divisors_of({{0, 0}, {3, 4}, {1, 1}},
-                      "A rank has no token at all. It takes part nevertheless, with zeros.");
+    check_divisors_of({{5, 3}, {2}, {3}},
+                      "The case: two micro-batches on rank 0, one on the others.");
+    check_divisors_of({{3, 9}}, "The case: one rank, whose two micro-batches are one batch.");
+    check_divisors_of({{5, 3, 8}, {2}, {4, 9}},
+                      "The case: three ranks with different numbers of micro-batches.");
 }
 
 // ---- Task afterwards
@@ -274,13 +163,13 @@ std::string cause_of_factor(const Tokens& tokens, double guess, std::size_t rank
     for (const int in_batch : tokens[rank])
         own += in_batch;
     if (is_near(yours, world / all))
-        return "The losses have been divided by the guess already: that has to be undone.\n";
+        return "The losses have been divided by the guess already: undo that.\n";
     if (is_near(yours, guess / all))
         return "DDP has divided by the number of ranks, too.\n";
     if (is_near(yours, all / (guess * world)))
         return "That is the inverse: the gradient is multiplied by your factor.\n";
     if (is_near(yours, guess / own) || is_near(yours, guess * world / own))
-        return "With a rank's own tokens the factor is another one on each rank, and then the "
+        return "With a rank's own tokens the factor differs from rank to rank, and then the "
                "replicas drift apart.\n";
     return "";
 }
@@ -301,23 +190,29 @@ void check_late_of(const Tokens& tokens, double guess, const std::string& hint) 
                         cause_of_factor(tokens, guess, rank, factors[rank]) + hint);
     }
     held();
-    std::vector<std::vector<double>> divisors;
-    for (const std::vector<int>& of_rank : tokens)
-        divisors.emplace_back(of_rank.size(), guess);
-    check_step(tokens, divisors, factors[0]);
 }
 
 void check_afterwards() {
-    check_late_of({{4}, {4}}, 4, "The guess was right here: nothing has to be changed.");
-    check_late_of({{5}, {2}}, 1, "The losses are sums: they were divided by 1.");
-    check_late_of({{5, 3}, {2, 11}}, 2.5, "Two micro-batches on each of two ranks.");
-    check_late_of({{6, 0, 1}, {0}, {4, 4}}, 3, "A rank has no token at all.");
+    check_late_of({{4, 2}, {8}}, 7, "The case: the guess was right, nothing has to change.");
+    check_late_of({{5}, {2}}, 1, "The case: the losses are sums, since they were divided by 1.");
+    check_late_of({{5, 3}, {2, 11}}, 2.5, "The case: two micro-batches on each of two ranks.");
+}
+
+// ---- Task no_tokens
+
+void check_no_tokens() {
+    const std::string hint = "The case: rank 0 has no token at all. It takes part, with zeros.";
+    check_divisors_of({{0, 0}, {3, 0}, {1, 1}}, hint);
+    check_late_of({{0}, {6, 0, 1}, {4, 4}}, 3, hint);
 }
 
 }  // namespace
 
 std::vector<Task> tasks() {
-    return {{"skew", check_skew}, {"divisors", check_divisors}, {"afterwards", check_afterwards}};
+    return {{"skew", check_skew},
+            {"divisors", check_divisors},
+            {"afterwards", check_afterwards},
+            {"no_tokens", check_no_tokens}};
 }
 
 }  // namespace ddp::test
