@@ -46,7 +46,7 @@ __global__ void softmax_rows(Scores scores, Weights weights, ScoreShape shape,
 
 SoftmaxSums merged(SoftmaxSums a, SoftmaxSums b) {
     // stub: merge
-    //: Both sums are to be about the same largest score.
+    //: Which largest score should both sums be relative to?
     return together(a, b);
     // end stub
 }

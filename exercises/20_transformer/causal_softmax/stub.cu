@@ -13,7 +13,7 @@ namespace {
 }  // namespace
 
 SoftmaxSums merged(SoftmaxSums a, SoftmaxSums b) {
-    // Both sums are to be about the same largest score.
+    // Which largest score should both sums be relative to?
     throw NotImplemented("merge");
 }
 

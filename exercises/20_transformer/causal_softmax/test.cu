@@ -30,8 +30,8 @@ SoftmaxSums sums_of(const Row& scores) {
     return {static_cast<float>(largest), static_cast<float>(sum)};
 }
 
-bool is_near(double yours, double right) {
-    return std::abs(yours - right) <= 1e-5 * std::abs(right) || yours == right;
+bool is_near(float yours, float right) {
+    return std::abs(yours - right) <= 1e-5f * std::abs(right) || yours == right;
 }
 
 std::string text_of(SoftmaxSums sums) {
@@ -45,21 +45,18 @@ std::string text_of(SoftmaxSums sums) {
 std::string cause_of(SoftmaxSums yours, SoftmaxSums a, SoftmaxSums b, SoftmaxSums right) {
     const bool is_nan = std::isnan(yours.sum) || std::isnan(yours.largest);
     if (is_nan && (a.sum == 0 || b.sum == 0))
-        return "That is NaN. Minus infinity minus minus infinity is one: what does a side without "
+        return "That's NaN, as minus infinity minus minus infinity is: what does a side without "
                "scores do in your formula?\n";
     if (is_nan || std::isinf(yours.sum))
         return "The sum overflows on the way: exp of a number above 88 is infinite, and infinity "
                "times 0 is NaN. Subtract the larger one first, so that every exponent is 0 or "
                "less.\n";
-    if (!is_near(double{yours.largest}, double{right.largest}))
-        return "The largest of all scores is the larger one of the two.\n";
-    if (is_near(double{yours.sum}, double{a.sum + b.sum}))
-        return "You add the sums as they are, but each is about its own largest score: exp(score - "
-               "largest) becomes smaller when the largest grows.\n";
-    if (a.largest < b.largest ? is_near(double{yours.sum}, double{b.sum})
-                              : is_near(double{yours.sum}, double{a.sum}))
-        return "The sum of the side with the smaller scores is lost; it counts less, but it "
-               "counts.\n";
+    if (!is_near(yours.largest, right.largest))
+        return "The largest of all scores is the larger of the two.\n";
+    if (is_near(yours.sum, a.sum + b.sum))
+        return "You add the sums as they are, but each is relative to its own largest score.\n";
+    if (a.largest < b.largest ? is_near(yours.sum, b.sum) : is_near(yours.sum, a.sum))
+        return "You lose the sum of the side with the smaller scores.\n";
     return "";
 }
 
@@ -68,8 +65,7 @@ void check_merge_of(const Row& scores_a, const Row& scores_b, const std::string&
     Row both = scores_a;
     both.insert(both.end(), scores_b.begin(), scores_b.end());
     const SoftmaxSums right = sums_of(both), yours = merged(a, b);
-    if (is_near(double{yours.largest}, double{right.largest}) &&
-        is_near(double{yours.sum}, double{right.sum}))
+    if (is_near(yours.largest, right.largest) && is_near(yours.sum, right.sum))
         return held();
     throw Wrong("merged(" + text_of(a) + ", " + text_of(b) + "), {largest, sum}: you say " +
                 text_of(yours) + ", right is " + text_of(right) + ".\n" +
@@ -77,16 +73,12 @@ void check_merge_of(const Row& scores_a, const Row& scores_b, const std::string&
 }
 
 void check_merge() {
-    const std::string rescale =
-        "The side whose largest score is the smaller one is rescaled by exp(its largest - the new "
-        "largest).";
-    check_merge_of({2}, {2}, "Both sides have one score, and it is the same.");
-    check_merge_of({3, 1}, {2}, "The second side is rescaled. " + rescale);
-    check_merge_of({1, 0.5}, {2, 3}, "The first side is rescaled. " + rescale);
-    check_merge_of({1, 2}, {}, "The second side has no scores: nothing changes.");
-    check_merge_of({}, {-3, -4}, "The first side has no scores: nothing changes.");
-    check_merge_of({}, {}, "Neither side has a score.");
-    check_merge_of({1000, 999}, {-1000}, "The scores are far apart.");
+    check_merge_of({3}, {2}, "The case: the second side is rescaled, by exp(2 - 3).");
+    check_merge_of({1, 0.5}, {2, 3}, "The case: the first side is rescaled, by exp(1 - 3).");
+    check_merge_of({2}, {2}, "The case: both sides have the same score.");
+    check_merge_of({1, 2}, {}, "The case: the second side has no scores. Nothing changes.");
+    check_merge_of({}, {-3, -4}, "The case: the first side has no scores. Nothing changes.");
+    check_merge_of({1000, 999}, {-1000}, "The case: the scores are far apart.");
 }
 
 // ---- Task softmax
@@ -187,13 +179,12 @@ struct OneCall {
 std::string cause_of_weight(const Case& one, std::size_t i, float yours) {
     const bool is_seen = static_cast<int>(i % one.keys()) < one.seen(i / one.keys());
     if (yours == junk_weight)
-        return "That is what the weights held before your call: nobody has written this one.\n";
+        return "That's what the weights held before your call: no thread has written this one.\n";
     if (std::isnan(yours) && one.seen(i / one.keys()) == 0)
-        return "This query sees no key: 0 / 0 is NaN, and its row is to be 0.\n";
+        return "This query sees no key: 0 / 0 is NaN, and its row should be 0.\n";
     if (std::isnan(yours))
-        return "It is NaN. A score that the mask hides is NaN here, so has it been read? Or is "
-               "infinity divided by infinity: is the largest score subtracted, and is it one of "
-               "this row's?\n";
+        return "It's NaN. Have you read a score that the mask hides? Those are NaN here. Or is the "
+               "largest score not subtracted, so that infinity is divided by infinity?\n";
     if (!is_seen)
         return "The mask hides this key, so its weight is 0.\n";
     return "";
@@ -217,20 +208,15 @@ void check_traffic(const Case& one, OneCall& call) {
     const std::vector<unsigned int> reads = call.reads.to_host_now(),
                                     writes = call.writes.to_host_now();
     for (std::size_t i = 0; i < reads.size(); i++) {
-        const bool is_seen = static_cast<int>(i % one.keys()) < one.seen(i / one.keys());
-        if (reads[i] > (is_seen ? 2u : 0u))
-            throw std::runtime_error(
-                one.text() + "the weights are right, but the score of " + one.place(i) +
-                ", is read " + std::to_string(reads[i]) + " times. " +
-                (!is_seen ? "The mask hides it: it need not be read at all."
-                 : reads[i] > 3
-                     ? "Twice is enough for its row. Do several threads take the same row?"
-                     : "Twice is allowed: once for largest and sum together, and once to write. Is "
-                       "the largest one searched for in a pass of its own?"));
+        const std::string right = one.text() + "the weights are right, but ";
+        if (reads[i] > 2)
+            throw Wrong(right + "the score of " + one.place(i) + ", is read " +
+                        std::to_string(reads[i]) +
+                        " times. Twice is enough: once for largest and sum together, and once to "
+                        "write. And a row is for one thread.");
         if (writes[i] != 1)
-            throw std::runtime_error(one.text() + "the weights are right, but the weight of " +
-                                     one.place(i) + ", is written " + std::to_string(writes[i]) +
-                                     " times: once is enough, when the sum is known.");
+            throw Wrong(right + "the weight of " + one.place(i) + ", is written " +
+                        std::to_string(writes[i]) + " times. Once is enough, if the sum is known.");
     }
     held();
 }
@@ -255,9 +241,7 @@ void check_work() {
     check_kernels(what, work);
     if (const std::size_t launches = launches_in(work).size(); can_see_launches && launches != 1)
         throw Wrong(what + ": the result is right, but you have launched " +
-                    std::to_string(launches) +
-                    " kernels. One does all of it: the largest and the sum need no pass of their "
-                    "own.");
+                    std::to_string(launches) + " kernels. One can do all of it.");
     OneCall late(one);
     late.scores.copy_from(std::vector<float>(late.scores.size(), 1.0f));
     late.lengths.copy_from(std::vector<int>{3, 2});
@@ -268,42 +252,44 @@ void check_work() {
         late.enqueue();
     });
     check_weights(one, late.weights.to_host_now(),
-                  "The scores and the lengths came while the host had gone on: read both in a "
-                  "kernel on the stream that you were given, and neither on the host.");
+                  "The scores and the lengths came while the host had gone on: read both in your "
+                  "kernel, and neither on the host.");
 }
 
 void check_softmax() {
-    check_case({{1, 1, 2, 4}, {4}, false, falling},
-               "Nothing is masked here: exp(score) / the row's sum of exp(score).");
-    check_case({{1, 1, 2, 7}, {7}, false, rising},
-               "Each score is larger than those before it, so the sum has to be rescaled whenever "
-               "a larger one comes.");
-    check_case({{1, 1, 3, 5}, {5}, false, large},
-               "The scores are about 1000, and exp(89) is infinite already.");
-    check_case({{1, 1, 3, 5}, {5}, false, far_below},
-               "The scores are about -1000: what a row begins with must not win against them.");
-    check_case({{3, 1, 2, 6}, {6, 1, 3}, false, mixed},
-               "Sentences have other numbers of keys; what is behind them is padding.");
-    check_case({{2, 3, 2, 6}, {5, 2}, false, mixed},
-               "There are three heads: which sentence does a row belong to?");
-    check_case({{1, 1, 5, 5}, {5}, true, mixed}, "Query q sees the keys 0 .. q, itself included.");
-    check_case({{2, 2, 5, 5}, {2, 5}, true, mixed},
-               "Both masks are at work: a query sees the keys that both let through.");
-    check_case({{1, 2, 7, 3}, {3}, true, mixed}, "There are more queries than keys.");
-    check_case({{1, 2, 3, 8}, {7}, true, mixed}, "There are more keys than queries.");
-    check_case({{3, 2, 2, 4}, {4, 0, 2}, true, mixed},
-               "A sentence has no key at all: its rows are 0.");
-    check_case({{3, 2, 37, 41}, {41, 13, 29}, true, mixed}, "There are many rows.");
     check_case(
-        {{1, 2, 3, 1300}, {1290}, false, mixed},
-        "The rows are long: longer than a block of threads, and than the array of a thread.");
+        {{1, 1, 2, 4}, {4}, false, falling},
+        "The case: nothing is masked. A weight is exp(score) / the row's sum of exp(score).");
+    check_case({{1, 1, 2, 7}, {7}, false, rising},
+               "The case: scores rise, so the sum has to be rescaled all the time.");
+    check_case({{1, 1, 3, 5}, {5}, false, large},
+               "The case: scores about 1000. exp(89) is infinite already.");
+    check_case({{1, 1, 3, 5}, {5}, false, far_below},
+               "The case: scores about -1000. The number that a row begins with must be smaller.");
+    check_case({{3, 1, 2, 6}, {6, 1, 3}, false, mixed},
+               "The case: sentences of different lengths. After them comes padding.");
+    check_case({{2, 3, 2, 6}, {5, 2}, false, mixed},
+               "The case: three heads. Which sentence does a row belong to?");
+    check_case({{1, 1, 5, 5}, {5}, true, mixed},
+               "The case: causal. Query q sees the keys 0 to q, itself included.");
+    check_case({{2, 2, 5, 5}, {2, 5}, true, mixed},
+               "The case: both masks. A query sees the keys that both let through.");
+    check_case({{3, 2, 37, 41}, {41, 13, 29}, true, mixed}, "The case: many rows.");
     check_work();
+}
+
+// ---- Task no_keys
+
+void check_no_keys() {
+    check_merge_of({}, {}, "The case: neither side has a score.");
+    check_case({{3, 2, 2, 4}, {4, 0, 2}, true, mixed},
+               "The case: a sentence has no key. Its rows are 0.");
 }
 
 }  // namespace
 
 std::vector<Task> tasks() {
-    return {{"merge", check_merge}, {"softmax", check_softmax}};
+    return {{"merge", check_merge}, {"softmax", check_softmax}, {"no_keys", check_no_keys}};
 }
 
 }  // namespace ddp::test
