@@ -78,7 +78,10 @@ check() {
             named=$(exercise_of "$chapter" "$word")
         fi
     done
-    [[ -n $chapter ]] || bad_input "check takes a chapter; these have exercises: $(list_exercised)."
+    if [[ -z $chapter ]]; then
+        say_what_is_next
+        return
+    fi
     mapfile -t asked < <([[ -z $named ]] && exercises_of "$chapter" || echo "$named")
     for word in "${asked[@]}"; do begin_exercise "$chapter" "$word"; done
     if [[ $with_hint == yes ]]; then
@@ -89,7 +92,22 @@ check() {
     . "$root/exercises/run_task.sh"
     prepare check
     for word in "${asked[@]}"; do check_exercise "$chapter" "$word" || status=1; done
+    ((status)) || say_what_is_next
     return "$status"
+}
+say_what_is_next() {  # the first exercise after the last one that is solved, and how long it takes
+    local chapter exercise next='' minutes
+    while read -r chapter exercise; do
+        if [[ -z $(next_task "$chapter" "$exercise") ]]; then
+            next=''
+        elif [[ -z $next ]]; then
+            next="$chapter $exercise"
+        fi
+    done < <(exercises)
+    [[ -n $next ]] || { echo "You have solved the last exercise. ./book progress shows them all." && return; }
+    read -r chapter exercise <<<"$next"
+    minutes=$(sed -n "/^# Exercise \`$exercise\`/,/^## /s/^\*About \(.*\)\.\*$/, about \1/p" "$root/exercises/$chapter/README.md")
+    echo "Next: ./book check ${chapter%%_*} $exercise$minutes."
 }
 exercise_of() {  # CHAPTER EXERCISE: its name, if the chapter has it
     exercises_of "$1" | grep -xF -e "$2" ||

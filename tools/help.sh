@@ -32,9 +32,9 @@ help_of_first_verbs() {
   ./book run [NN] [options]     build and run chapter NN, 15 or overlap (without NN: that, the main job);
                                 \`./book run NN --help\` lists the chapter's options; --predict asks for
                                 your prediction first, then compares
-  ./book check NN [EXERCISE]    build your own answers to the exercises of chapter NN, in my/, or to that one,
+  ./book check [NN [EXERCISE]]  build your own answers to the exercises of chapter NN, in my/, or to that one,
                                 and say what is right, what is wrong and what is next;
-                                with --hint: the next hint
+                                with --hint: the next hint; without NN: which exercise is next
   ./book test [NN | --all]      does the book work here? (NN: all tests of a chapter; --all: all there are)
   ./book bench NAME [options]   build and run a benchmark
   ./book plot [NN]              draw what the last runs measured

@@ -24,7 +24,7 @@ fi
 mine=my/01_line/slope.cpp
 answer() { sed "$1" solutions/01_line/slope.cpp >"$mine"; }
 
-expect_sentence 2 "check takes a chapter; these have exercises: 01." ./book check
+expect 0 "Next: ./book check 01 slope." ./book check
 expect_sentence 2 "Chapter 02 has no exercises; these have: 01." ./book check 2
 expect_sentence 2 "There is no chapter '7'; there are: 01 line, 02 slope." ./book check 7
 takes="check takes a chapter, one of its exercises, --hint, --cpu and --gpu, but not"
@@ -86,7 +86,7 @@ expect 1 $'  busy   down: how deep it falls\n         It took too long, and this
     complain "a busy machine is told like this: $output"
 expect 0 "begun      1 of 2   down" ./book progress
 answer ''
-expect 0 "  All of it is solved." ./book check 1
+expect 0 $'  All of it is solved.\nYou have solved the last exercise. ./book progress shows them all.' ./book check 1
 answer 's/return -2 /for (volatile int i = 0;; i = 1); return -2 /'
 expect 1 "  busy   down" ./book check 1
 expect 0 "begun      2 of 2   edited since its last check" ./book progress
