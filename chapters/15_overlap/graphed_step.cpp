@@ -50,13 +50,15 @@ void GraphedStep::make(const Batch& batch, const Step& step) {
 }
 
 // Does on the host what a step does there, once; the device does nothing of it yet. To
-// instantiate a graph allocates device memory: no rank's kernel waits meanwhile.
+// instantiate a graph and to upload it allocates device memory: no rank's kernel waits meanwhile.
 void GraphedStep::capture(const Batch& batch, const Step& step) {
     device_.stream().synchronize();
     rank_.barrier();
     batch_ = {Tensor(device_, batch.images.shape()), Labels(device_, batch.labels.shape())};
     collectives_ = Collectives::over(peers_).capture(
         [&] { graph_.emplace(device_.stream(), [&] { step(batch_); }); });
+    graph_->upload(device_.stream());
+    device_.stream().synchronize();
     learning_rate_ = optimizer_.learning_rate();
     rank_.barrier();
 }

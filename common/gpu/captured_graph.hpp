@@ -48,6 +48,9 @@ class CapturedGraph {
     CapturedGraph(const CapturedGraph&) = delete;
     CapturedGraph& operator=(const CapturedGraph&) = delete;
 
+    // Brings the graph to the device, as its first launch would. To allocate memory there may wait
+    // for kernels that run.
+    void upload(cudaStream_t stream) { DDP_CHECK(cudaGraphUpload(instance_, stream)); }
     void launch(cudaStream_t stream) { DDP_CHECK(cudaGraphLaunch(instance_, stream)); }
     cudaGraphExec_t instance() const { return instance_; }
     // Returns how many kernels, copies and fills were captured.

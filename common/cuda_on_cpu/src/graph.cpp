@@ -221,6 +221,18 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t handle,
     return cudaSuccess;
 }
 
+// A CPU has nothing to move: the graph's commands are the host's.
+cudaError_t cudaGraphUpload(cudaGraphExec_t handle, cudaStream_t stream_handle) {
+    constexpr const char* call = "cudaGraphUpload";
+    if (const cudaError_t status = enter_call(call))
+        return status;
+    if (const cudaError_t error = check_no_kernel_waits(call, "allocates device memory"))
+        return error;
+    if (!find_instance(handle, call))
+        return cudaErrorInvalidValue;
+    return find_stream(stream_handle, call) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream_handle) {
     constexpr const char* call = "cudaGraphLaunch";
     if (const cudaError_t status = enter_call(call))

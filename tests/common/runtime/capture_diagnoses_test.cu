@@ -289,6 +289,7 @@ TEST_CASE("graphs that are no more") {
     DDP_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     DDP_CHECK(cudaStreamEndCapture(stream, &graph));
     DDP_CHECK(cudaGraphInstantiate(&instance, graph, 0));
+    DDP_CHECK(cudaGraphUpload(instance, stream));
     DDP_CHECK(cudaGraphLaunch(instance, stream));  // an empty one is allowed
     DDP_CHECK(cudaGraphDestroy(graph));
     DDP_CHECK(cudaGraphExecDestroy(instance));
@@ -297,6 +298,7 @@ TEST_CASE("graphs that are no more") {
     require_parts(message_of([&] { DDP_CHECK(cudaGraphDestroy(graph)); }), {no_graph});
     require_parts(message_of([&] { DDP_CHECK(cudaGraphInstantiate(&instance, graph, 0)); }),
                   {no_graph});
+    require_parts(message_of([&] { DDP_CHECK(cudaGraphUpload(instance, stream)); }), {no_instance});
     require_parts(message_of([&] { DDP_CHECK(cudaGraphLaunch(instance, stream)); }), {no_instance});
     require_parts(message_of([&] { DDP_CHECK(cudaGraphExecDestroy(instance)); }), {no_instance});
 }

@@ -107,6 +107,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph,
                                  unsigned long long flags = 0);
+cudaError_t cudaGraphUpload(cudaGraphExec_t instance, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t instance, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t instance);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
