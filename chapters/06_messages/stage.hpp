@@ -24,10 +24,9 @@ class Stage {
     // outlive this object. Throws std::invalid_argument if this rank has no stage.
     Stage(Peers& peers, Device& device, Sequential& layers, int stages, int input_width);
 
-    // Computes forward and backward of `samples` zeros, and leaves no gradient. A GPU loads a
-    // kernel for each shape of a product when it first comes, and loading may wait for all kernels
-    // that run: also for a receive that waits for this very rank. So each stage rehearses each size
-    // of its micro-batches, and all ranks meet at a barrier, before the first batch.
+    // Computes forward and backward of `samples` zeros, and leaves no gradient. Before the first
+    // batch each stage rehearses each size of its micro-batches, and all ranks meet at a barrier:
+    // a GPU loads kernels by the size (06_messages/support/kernel_loading.hpp).
     void rehearse(int samples);
 
     // Adds the gradient of the batch's mean loss to this stage's parameters: the same bits that

@@ -25,7 +25,7 @@ NaiveDdp::NaiveDdp(Communicator& communicator, Device& device, Module& model)
 }
 
 void NaiveDdp::reduce_gradients(ReduceOp op) {
-    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_.stream());
     Stream& stream = device_.stream();
     for (const auto& parameter : parameters_) {
         const Tensor& gradient = parameter->gradient();

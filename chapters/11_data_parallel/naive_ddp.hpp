@@ -1,6 +1,7 @@
 #pragma once
 // Data parallel training at its simplest: every rank computes the gradients of its own samples, all
 // ranks average the gradients, and the optimizer of every rank takes the same step.
+#include "06_messages/support/kernel_loading.hpp"
 #include "11_data_parallel/replica.hpp"
 
 namespace ddp {

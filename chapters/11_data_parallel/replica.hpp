@@ -31,41 +31,6 @@ T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     return *made;
 }
 
-// The first time that a training comes to a place, which should be left when no rank's kernel
-// waits: a backward, before its gradients are sent. A GPU loads a kernel at its first launch, and
-// cuBLAS one more for each shape of a product. Loading may wait for the kernels that run; and if
-// another rank's all-reduce already runs, it waits for this rank.
-class FirstPass {
-  public:
-    // Returns whether all ranks have left it. On a CPU, which loads nothing, always.
-    bool is_over() const { return is_over_; }
-    // Waits, the first time, until all that all ranks have enqueued is done. All ranks call it
-    // together.
-    void wait_for_all_ranks(Rank& rank, Device& device) {
-        if (is_over_)
-            return;
-        meet(rank, device);
-        is_over_ = true;
-    }
-    // Calls `collective`, which enqueues one in the midst of a pass. The first time it begins when
-    // all ranks have loaded what stands before it, and is left when it is done on all: both times
-    // kernels may be loaded on one rank while another would wait for that rank.
-    void enclose(Rank& rank, Device& device, const std::function<void()>& collective) {
-        if (!is_over_)
-            meet(rank, device);
-        collective();
-        wait_for_all_ranks(rank, device);
-    }
-
-  private:
-    static void meet(Rank& rank, Device& device) {
-        device.stream().synchronize();
-        rank.barrier();
-    }
-
-    bool is_over_ = !loads_kernels();
-};
-
 // Compares names, shapes and which parameters are frozen with rank 0's model. Throws
 // std::runtime_error that names the first difference. All ranks call it together.
 void require_same_model(Rank& rank, const Module& model);

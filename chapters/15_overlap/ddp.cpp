@@ -108,7 +108,7 @@ void DistributedDataParallel::begin_step(bool is_reduced) {
 void DistributedDataParallel::share_buffers() {
     broadcast_buffers(communicator_, device_, model_, buffers_, buffers_root_);
     buffers_may_differ_ = false;
-    first_buffers_.wait_for_all_ranks(communicator_.rank(), device_);
+    first_buffers_.wait_for_all_ranks(communicator_.rank(), device_.stream());
 }
 
 // Called once. The ranks may have seen different orders, and must agree on one: rank 0's.
@@ -246,7 +246,7 @@ void DistributedDataParallel::complete() {
         hooks_.after_backward(missing);
     for (const auto& parameter : missing)
         mark_zero(gradients_.index_of(*parameter));
-    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_.stream());
     launch_ready_buckets();
 }
 
@@ -275,7 +275,7 @@ void DistributedDataParallel::shadow_step(bool is_reduced) {
         gradients_.zero_absent(gradient);
         mark_ready(gradient);
     }
-    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_.stream());
     launch_ready_buckets();
     finalize();
 }

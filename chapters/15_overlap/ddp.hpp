@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "06_messages/support/kernel_loading.hpp"
 #include "06_messages/support/timeline.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "11_data_parallel/replica.hpp"

@@ -118,7 +118,7 @@ Metrics::Totals DdpTrainer::test(Loader& loader) {
     model_.set_training(false);
     ddp_.share_buffers();  // BatchNorm's running averages differ from rank to rank until now
     metrics_.reset();
-    // Products of other shapes follow (FirstPass): no kernel may wait for a rank that loads theirs.
+    // Products of other shapes follow: no kernel may wait for a rank that loads theirs.
     device_.stream().synchronize();
     rank_.barrier();
     std::vector<int> mine;

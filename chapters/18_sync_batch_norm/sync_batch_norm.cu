@@ -155,7 +155,7 @@ Variable SyncBatchNorm::forward(Variable input) {
     const int ranks = communicator_.world_size();
     float* own = gathered_.data() + numbers * static_cast<std::size_t>(communicator_.index());
     write_moments(x, own);
-    first_forward_.enclose(communicator_.rank(), x.device(), [&] {
+    first_forward_.enclose(communicator_.rank(), stream, [&] {
         communicator_.all_gather(own, gathered_.data(), numbers, stream, name() + ", moments");
     });
     traffic_.collectives++;
@@ -186,7 +186,7 @@ void SyncBatchNorm::backward(const Tensor& x, const Tensor& weight, const Combin
     const int channels = x.dim(1);
     copy(own.dy, sums_.data());
     copy(own.product, sums_.data() + channels);
-    first_backward_.enclose(communicator_.rank(), x.device(), [&] {
+    first_backward_.enclose(communicator_.rank(), x.device().stream(), [&] {
         communicator_.all_reduce(sums_.data(), sums_.data(), sums_.size(), ReduceOp::sum,
                                  x.device().stream(), name() + ", gradients");
     });

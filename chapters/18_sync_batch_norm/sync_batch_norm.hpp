@@ -11,8 +11,8 @@
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/batch_norm_steps.hpp"
 #include "03_network/layers/sequential.hpp"
+#include "06_messages/support/kernel_loading.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "11_data_parallel/replica.hpp"
 
 namespace ddp {
 

@@ -103,9 +103,8 @@ class TranslationTraining {
                (plan_.compresses ? compressed_arena_bytes(*model_) : 0);
     }
 
-    // Computes a share of each size that will come, and forgets its gradients. A GPU loads a kernel
-    // for each new shape of a product, which must not happen while another rank's bucket waits for
-    // this rank (FirstPass): and each batch has a length of its own.
+    // Computes a share of each size that will come, and forgets its gradients: a GPU loads kernels
+    // by the size (06_messages/support/kernel_loading.hpp), and each batch has a length of its own.
     void rehearse() {
         const auto quiet = ddp_.no_sync();
         std::set<std::pair<int, int>> sizes;  // sentences, length

@@ -53,8 +53,8 @@ TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const std::function<void(TranslationModel& model)>& use);
 
 // Computes a batch of each size that these pairs can make, of 1 to `most_sentences` sentences, and
-// forgets it: then no rank loads kernels for a new length while another rank's bucket waits for it
-// (FirstPass). A GPU loads one for each shape of a product. Takes this rank's device.
+// forgets it: a GPU loads kernels by the size (06_messages/support/kernel_loading.hpp). Uses this
+// rank's device.
 void compute_every_size(Rank& rank, const std::vector<TokenPair>& pairs,
                         const TransformerOptions& options, int most_sentences);
 

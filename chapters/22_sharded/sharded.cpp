@@ -213,7 +213,7 @@ void ShardedDataParallel::add_ranks(const BasicTensor<double>& number) {
 // Each rank has changed its own chunks; the other ranks' chunks are of the step before.
 void ShardedDataParallel::after_step() {
     gather_changed_chunks();
-    is_first_step_ = false;
+    first_step_.end();
 }
 
 void ShardedDataParallel::gather_changed_chunks() {
@@ -271,14 +271,9 @@ void ShardedDataParallel::count_received(std::size_t u, std::size_t bytes_each) 
                        static_cast<std::size_t>(communicator_.world_size() - 1);
 }
 
-// In the first step a GPU loads kernels, and a rank that loads must not be waited for by a
-// collective that already runs: all ranks wait for each other before and after each of them.
+// All ranks meet before and after each collective of the first step (FirstPass).
 void ShardedDataParallel::wait_in_first_step() {
-    if (!is_first_step_ || !loads_kernels())
-        return;
-    device_.stream().synchronize();
-    communication_.synchronize();
-    communicator_.rank().barrier();
+    first_step_.meet(communicator_.rank(), device_.stream(), communication_);
 }
 
 }  // namespace ddp

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "06_messages/support/kernel_loading.hpp"
 #include "06_messages/support/timeline.hpp"
 #include "22_sharded/mesh.hpp"
 #include "22_sharded/short_gather.hpp"
@@ -161,7 +162,8 @@ class ShardedDataParallel {
     OptionalTrack computing_, communicating_;
     std::array<Event, 4> reached_;  // by turns: units that the compute stream has come to
     std::size_t needed_ = 0;        // those that the host has come to
-    bool is_first_step_ = true, is_reducing_ = true;
+    FirstPass first_step_;
+    bool is_reducing_ = true;
     std::size_t received_bytes_ = 0;
 };
 

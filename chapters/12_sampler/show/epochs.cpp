@@ -7,6 +7,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
+#include "06_messages/support/kernel_loading.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
@@ -28,25 +29,18 @@ Epoch learn(Rank& rank, Device& device, const LabelledImages& images,
     loader.start_epoch(indices);
     model->set_training(true);
     rank.barrier();
-    // A last batch that is smaller has products of other shapes, whose kernels a GPU loads: not
-    // while another rank's kernel waits for this rank.
-    const int pictures = static_cast<int>(indices.size()), last = (pictures - 1) / batch;
-    const auto settle = [&] {
-        if (pictures % batch == 0 || !loads_kernels())
-            return;
-        device.stream().synchronize();
-        rank.barrier();
-    };
+    FirstPass last_batch;  // a smaller one has products of shapes of its own
+    const int last = (static_cast<int>(indices.size()) - 1) / batch;
     int step = 0;
     const Stopwatch watch;
     const TrainingResult result = train(device, *model, loader, [&] {
         if (gradients == Gradients::own)
             return;
         if (step == last)
-            settle();
+            last_batch.meet(rank, device.stream());
         ddp.average_gradients();
         if (++step == last)
-            settle();
+            last_batch.meet(rank, device.stream());
     });
     const double seconds = watch.seconds();
     rank.barrier();  // a rank that goes on may allocate: no kernel is under way any more
