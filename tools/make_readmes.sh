@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fills the blocks of the READMEs that show code or what a run prints, so that none of them is pasted:
+# Fills the blocks of the READMEs, and of the pages beside them, that show code or what a run prints, so that none of them is pasted:
 #     bash tools/make_readmes.sh [--check] [--only excerpt|output|slow] [--built FOLDER] [NN...]
 # A comment says what the fenced block below it shows (make_readmes.sh makes a block that is not there yet):
 #     <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->       from the one line that has these words to the end of
@@ -10,11 +10,10 @@
 #                                                               next empty one (or, with ..., to the line with the last)
 #     <!-- measured: ./book run 07: Title of a table -->        the same with times: its numbers differ from run to run
 #     <!-- minutes -->                                          in the line below: how long the chapter, or the exercise, takes
-# With `slow` before output or measured the command takes more than a second or two. A file is named as #include
-# names it. A measured block in which nothing but numbers and "names in quotes" (of two ranks that wait for each other,
-# either may be the first to say so) is different stays as it is, since the text around it quotes them: to measure
-# again, empty it. --check writes nothing, and says which blocks are stale. --only takes the blocks
-# of one kind (slow or not), and minutes always. --built runs the programs in FOLDER/bin, where ./book would build them first.
+# `slow` marks commands that run for more than a second or two. A file is named as #include names it. A measured block stays as
+# it is if only its numbers and "names in quotes" are different (either of two ranks can be the first to say that it waits), since the
+# text around it quotes them: to measure again, empty it. --check writes nothing, and says which blocks are stale. --only chooses the
+# blocks of one kind (slow or not), and all minutes. --built runs the programs in FOLDER/bin, where ./book would build them first.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
@@ -267,7 +266,7 @@ while (($#)); do
             ;;
         [0-9][0-9])
             compgen -G "chapters/$1_*/README.md" >/dev/null || bad_input "There is no chapter $1."
-            readmes+=("chapters/$1"_*/README.md)
+            mapfile -t -O ${#readmes[@]} readmes < <(compgen -G "chapters/$1_*/*.md")
             ;;
         *) bad_input "make_readmes.sh takes --check, --only KIND, --built FOLDER and chapters like 09, not '$1'." ;;
     esac
@@ -275,7 +274,7 @@ while (($#)); do
 done
 [[ $only =~ ^(excerpt|output|slow)?$ ]] || bad_input "--only takes excerpt, output or slow."
 if ((${#readmes[@]} == 0)); then
-    mapfile -t readmes < <({ find README.md chapters common exercises tools tests/bench -name README.md 2>/dev/null; compgen -G 'chapters/*.md'; } | sort -u)
+    mapfile -t readmes < <({ find README.md chapters common exercises tools tests/bench -name README.md 2>/dev/null; compgen -G 'chapters/*.md'; compgen -G 'chapters/*/*.md'; } | sort -u)
 fi
 for readme in "${readmes[@]}"; do
     filled "$readme" >"$scratch/readme"

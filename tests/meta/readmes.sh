@@ -120,11 +120,12 @@ stale() {
     cp "$readme" "$scratch/right"
     sed -i "s/$3/$2/" "$readme"
     ! cmp -s "$readme" "$scratch/right" || complain "there is no '$3' in $(cat "$readme")"
-    make 1 "chapters/01_x/README.md:1: this is not what it shows any more" --check
+    make 1 "chapters/01_x/${readme##*/}:1: this is not what it shows any more" --check
     make 0 ""
     cmp -s "$readme" "$scratch/right" || complain "$1 is mended to: $(cat "$readme")"
 }
 stale 'excerpt: 01_x/x.cu: void first(' 'a;' 'b;'
+readme=$book/chapters/01_x/deeper.md stale 'excerpt: 01_x/x.cu: void first(' 'a;' 'b;'
 stale 'output: sh say 2 7' 'in 8 ms' 'in 7 ms'
 stale 'measured: sh say 2 7' 'it was' 'it is'
 printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (node) 1.5e+2 MB/s' 'and -----' \
@@ -312,15 +313,15 @@ wrong_lengths() {
 eval "$(sed -n '/^marked_files() {/,/^}/p' tools/make_readmes.sh)"
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
-# The first paragraph of every other chapter names a part of a page that its own code replaces: [`name`](../00_x/x.cpp).
+# Every other chapter names, once, a part of a page that its own code replaces: [`name`](../00_x/x.cpp).
 wrong_parts() {
     local readme page part
     page=$(sed -n 's|^ddp_add_chapter(\(\([0-9]*\)_\([0-9a-z_]*\)\) PAGE).*|\1/\3.cpp|p' chapters/CMakeLists.txt)
     for readme in chapters/[0-9]*/README.md; do
         [[ $readme != "chapters/${page%/*}/"* ]] || continue
-        part=$(sed '1,2d; /^$/,$d' "$readme" | grep -oF "](../$page)" | wc -l)
-        ((part == 1)) || echo "$readme: its first paragraph links $page $part times, not once"
-        part=$(sed '1,2d; /^$/,$d' "$readme" | sed -n "s|.*\[\`\([A-Za-z_]*\)\`\](\.\./$page).*|\1|p")
+        part=$(grep -oF "](../$page)" "$readme" | wc -l)
+        ((part == 1)) || echo "$readme links $page $part times, not once"
+        part=$(sed -n "s|.*\[\`\([A-Za-z_]*\)\`\](\.\./$page).*|\1|p" "$readme")
         grep -qE "(struct $part \{|[a-zA-Z:>] $part\()" "chapters/$page" || echo "$readme: $page has no function or struct '$part'"
     done
 }
@@ -408,7 +409,7 @@ page "" 'one\n\ntwo'
 page "does not show every line of chapters/00_x/x.cpp once: > two" one
 page "does not show every line of chapters/00_x/x.cpp once: < two" one two two
 page "does not show every line" two one
-[[ $(wrong_parts) == *"its first paragraph links 00_x/x.cpp 0 times, not once"* ]] || complain "a first paragraph without a part of the page passes"
+[[ $(wrong_parts) == *" links 00_x/x.cpp 0 times, not once"* ]] || complain "a chapter without a part of the page passes"
 printf 'one\ntwo\n' >chapters/00_x/x.cpp
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 { printf '<!-- excerpt: x -->\n```cpp\n//\none\ntwo\n```\n' && times 1501 'word '; } >chapters/00_x/README.md
