@@ -33,7 +33,7 @@ std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
     return sizes;
 }
 
-// Measures both orders on the ranks of this job, and prints what came of it.
+// Measures both orders on the ranks of this job, and prints the results.
 void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& mine,
                     CsvWriter& file) {
     const std::optional<NodeShape> shape = shape_of(rank.job(), mine.order);
@@ -45,15 +45,15 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
         return;
     report_orders(placement.text(), measurements, file);
     if (!placement.is_even())
-        std::cout << "Two levels take nodes with the same number of ranks: all sums go round one "
-                     "ring here.\n";
+        std::cout << "Two levels need the same number of ranks on every node: here all sums go "
+                     "round one ring.\n";
     std::cout << "\n";
 }
 
 int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     mine.order.require(world.job());
     if (world.world_size() == 1) {
-        std::cout << "A sum over nodes takes two or more ranks: try --shape 2x2.\n";
+        std::cout << "A sum over nodes needs two or more ranks: try --shape 2x2.\n";
         return 0;
     }
     const bool writes = world.has_rank_0();

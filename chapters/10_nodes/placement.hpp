@@ -24,7 +24,7 @@ struct Placement {
     int position = 0;          // this rank's, in by_node
     std::vector<int> numbers;  // of the ranks in the job, by index
 
-    // Returns whether all nodes have the same number of ranks. Only then there are rails: rank l of
+    // Returns whether all nodes have the same number of ranks. Only then are there rails: rank l of
     // every node is on rail l.
     bool is_even() const;
     int nodes() const { return static_cast<int>(sizes.size()); }
@@ -32,8 +32,8 @@ struct Placement {
     int local_rank() const { return position % sizes[0]; }
     // Returns the position of rank `number`.
     int position_of(int number) const;
-    // Returns the number of the rank that is `distance` ranks further, round the ring of all, or
-    // `distance` nodes further, on the same rail.
+    // Returns the number of the rank that is `distance` ranks ahead in the ring of all, or
+    // `distance` nodes ahead on the same rail.
     int further(int distance) const;
     int on_rail(int distance) const { return further(distance * sizes[0]); }
     // Returns the words for the sizes: "2 nodes of 4 ranks", "nodes of 3 and 1 ranks".
@@ -51,12 +51,12 @@ Placement placement_of(const Group& group, const Job& job, int rank,
 // the group's order. Their kernels share memory.
 std::vector<int> that_share_memory(const Group& group, const Job& job, int number);
 
-// Returns whether an all-reduce goes on two levels: it should, and all nodes have the same number
-// of ranks, more than one.
+// Returns whether an all-reduce uses two levels: `levels` says so, and all nodes have the same
+// number of ranks, more than one.
 bool goes_on_two_levels(const Placement& placement, int levels);
 
 // Returns a line that says how a communicator of all ranks with this order sums between nodes; ""
-// if there is one node only.
+// if there is only one node.
 std::string order_line(const Job& job, const AllReduceOrder& order);
 
 }  // namespace ddp

@@ -28,7 +28,7 @@ class TwoLevelOperations {
         __syncthreads();
         return slot;
     }
-    // Stage 2: the sum grows by this node's; stage 3 begins where it is complete.
+    // Stage 2 adds this node's sum; stage 3 begins where the sum over all nodes is complete.
     __device__ void send_own(const RingSlice&, const T*, T*) {}  // it is in the slot
     __device__ void add_and_send(const RingSlice& slice, const T* own, const T* theirs, T* slot) {
         add_array(op_, slot, theirs, own, column_range(slice.size), 0);
@@ -79,7 +79,7 @@ constexpr int channel_of_rail = 3;
 
 RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call) {
     RingPlan plan;
-    // The ring is of nodes: this rank goes round with its own part of the array.
+    // The ring has one rank per node, which sends its rail's part of the array.
     plan.position = placement.node();
     plan.ranks = placement.nodes();
     plan.last = 2 * placement.nodes() - 2;

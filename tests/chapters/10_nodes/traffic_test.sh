@@ -85,7 +85,7 @@ if [[ $all ]]; then
     same_bits 4x2 shape_4x2 1
     same_bits 4x2 shape_4x2 2
     on_nodes uneven --host node0:3,node1:1 -np 4
-    grep -q "Two levels take nodes with the same number of ranks" "$scratch/said" || complain "no word of the uneven nodes"
+    grep -q "Two levels need the same number of ranks on every node" "$scratch/said" || complain "no word of the uneven nodes"
     sent uneven 1 1.5
     # More ranks than can share the memory of one node.
     # (On a few cores they take their time.)
