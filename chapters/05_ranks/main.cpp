@@ -11,7 +11,7 @@ namespace {
 
 using namespace ddp;
 
-// Gathers what every rank knows of itself. Rank 0 prints it.
+// Gathers each rank's description of itself. Rank 0 prints them.
 void show_who_is_who(Rank& rank) {
     const auto now = std::chrono::steady_clock::now();  // the same clock for all ranks of a node
     const auto times = rank.all_gather(now);

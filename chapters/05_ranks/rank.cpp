@@ -4,8 +4,8 @@
 //     rank 1  ── "all_gather", b ──┼──▶ coordinator waits ──┼──▶ a, b, c
 //     rank 2  ── "all_gather", c ──┘    for all three       └──▶ a, b, c
 //
-// A barrier is this without values, a broadcast keeps the root's, and a mean computes with all of
-// them: each rank by itself, in the order of the ranks, and so to the same bits.
+// A barrier has no values, a broadcast keeps only the root's value, and a mean adds up all values:
+// each rank by itself, in the order of the ranks, so that all get the same bits.
 #include "05_ranks/rank.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Rank::Rank(int rank, std::uint64_t run_id, const Job& job, ControlChannel& coord
     : rank_(rank), run_id_(run_id), job_(job), coordinator_(coordinator), events_(events) {}
 
 // Sends this rank's value, and returns the values of all ranks, in the order of their numbers. The
-// coordinator answers when all have sent theirs, and finds out if they are not the same calls.
+// coordinator answers when it has all values, and notices if the ranks make different calls.
 std::vector<std::string> Rank::exchange(const std::string& operation, std::string mine) {
     coordinator_.send(rank_,
                       {Message::Kind::call, run_id_, ++calls_, operation, {std::move(mine)}});

@@ -1,6 +1,6 @@
 #pragma once
 // A rank: its number, and how it exchanges small values with all other ranks, on the host.
-// (06_messages sends what is large, from device to device.)
+// (06_messages sends large arrays, from device to device.)
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -48,8 +48,8 @@ class Rank {
     std::vector<std::string> all_gather(const std::string& mine);
     template <Exchangeable T>
     std::vector<T> all_gather(const T& mine);
-    // Returns the value of rank `root`; those of the other ranks are ignored. Throws
-    // std::invalid_argument if there is no such rank.
+    // Returns the value of rank `root`, and ignores the other ranks' values. Throws
+    // std::invalid_argument if there is no rank `root`.
     std::string broadcast(const std::string& value, int root);
     template <Exchangeable T>
     T broadcast(const T& value, int root);
@@ -67,9 +67,9 @@ class Rank {
     // until then, for example.
     void keep_until_run_ends(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-    // Calls `part`, one of several parts of the run, and lets go of what it kept when it has ended
-    // on all ranks: each needs memory and streams of its own, and a GPU has few queues for streams.
-    // All ranks call it together. If it throws, what it kept stays until the run ends.
+    // Calls `part`, one of several parts of the run, and frees the things that it kept when it has
+    // ended on all ranks: each part needs its own memory and streams, and a GPU has few queues for
+    // streams. All ranks call it together. If it throws, these things stay until the run ends.
     void run_part(const std::function<void()>& part);
 
     // Throws RunFailed if the run has failed. Long work between two exchanges should call it.
@@ -80,15 +80,14 @@ class Rank {
     void add(Abortable& abortable) { events_.add(abortable, run_id_); }
     void remove(Abortable& abortable) { events_.remove(abortable); }
 
-    // Takes SIGTERM as a request, for the rest of this run: whoever sends it gets no failed run,
-    // but a rank that can ask for it between two steps, save, and end. SIGKILL follows it, after
-    // the time that a scheduler grants.
+    // Takes SIGTERM as a request, for the rest of this run: it doesn't fail the run, but the rank
+    // can ask for it between two steps, save, and end before the scheduler sends SIGKILL.
     void take_sigterm() { events_.take_sigterm(); }
-    // Returns whether one has come to this rank's process.
+    // Returns whether SIGTERM has arrived at this rank's process.
     bool sigterm_has_come() const { return events_.sigterm_has_come(); }
 
-    // World calls it when the run is over. Things that are kept, and are destroyed then, may ask
-    // whether a rank was lost: nothing more can be expected from it.
+    // World calls it when the run is over. Kept things are destroyed then, and can ask whether a
+    // rank was lost, from which they need not wait for anything.
     void end(bool has_lost_one) { has_lost_one_ = has_lost_one; }
     bool has_lost_one() const { return has_lost_one_; }
 
@@ -105,8 +104,8 @@ class Rank {
     std::vector<std::shared_ptr<void>> kept_;
 };
 
-// Throws std::runtime_error if `bytes` are not those of a T: another rank then runs another
-// program.
+// Throws std::runtime_error if `bytes` are not as many as a T has: then the other rank runs a
+// different program.
 template <Exchangeable T>
 T value_of_bytes(const std::string& bytes) {
     if (bytes.size() != sizeof(T))
