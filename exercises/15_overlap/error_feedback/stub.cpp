@@ -6,8 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "09_all_reduce/cost.hpp"
-
 namespace ddp {
 
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
