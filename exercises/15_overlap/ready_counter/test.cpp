@@ -68,22 +68,22 @@ class Witness {
     void see(const Launch& launch, const std::string& when, const std::vector<int>& zeros) {
         if (launch.zeros != zeros)
             fail(when, "you set the gradients " + list_of(launch.zeros) +
-                           " to 0, and those that are not used are " + list_of(zeros) +
-                           ". (A bucket is sent whole: where nothing was written it holds the last "
-                           "step's numbers.)" +
+                           " to 0, and the unused ones are " + list_of(zeros) +
+                           ". (A bucket is sent whole: where nothing was written, it holds the "
+                           "last step's numbers.)" +
                            cause_of_zeros(launch.zeros, zeros));
         for (const int bucket : launch.buckets)
             see_launch(bucket, when);
         if (next_ < buckets_ && all_ready(next_))
             fail(when, "all gradients of bucket " + std::to_string(next_) +
-                           " are ready, and all earlier buckets are on their way, but you do not "
+                           " are ready, and all earlier buckets are on their way, but you don't "
                            "launch it. (Several buckets may have waited for one gradient.)" +
                            of_another_step());
     }
     static std::string cause_of_zeros(std::vector<int> yours, const std::vector<int>& right) {
         std::ranges::sort(yours);
         if (yours == right)
-            return " These are the same, in another order: ascending numbers are asked for.";
+            return " You have the right ones, in the wrong order: they should ascend.";
         if (std::ranges::includes(yours, right))
             return right.empty()
                        ? " None is unused now: either all have come, or it is not known yet, or "
@@ -126,7 +126,7 @@ class Witness {
 };
 
 const std::vector<std::vector<int>> plans = {
-    {0}, {0, 0, 0}, {2, 1, 0}, {3, 2, 2, 1, 1, 0}, {1, 0, 2, 0, 1, 3, 2, 0}, {1, 1, 2, 0}};
+    {1, 1, 0, 0}, {0}, {1, 1, 2, 0}, {1, 0, 2, 0, 1, 3, 2, 0}};
 
 std::vector<int> in_random_order(std::vector<int> gradients, unsigned int seed) {
     std::shuffle(gradients.begin(), gradients.end(), std::mt19937(seed));
@@ -148,7 +148,7 @@ Launch allowed(const Witness& witness, const std::string& when, const Call& call
     } catch (const std::logic_error& error) {
         witness.fail(when, "your code throws std::logic_error (\"" + std::string(error.what()) +
                                "\"), but this is right here. Does begin_step() begin all counting "
-                               "anew? What was counted in an earlier step is no longer true.");
+                               "anew?");
     }
 }
 Launch begin_step(const Witness& witness, ReadyCounter& counter) {
@@ -163,13 +163,13 @@ Launch end_backward(const Witness& witness, ReadyCounter& counter) {
 
 template <class Call>
 void require_refused(const Witness& witness, const std::string& when, const Call& call) {
-    trying(witness.told(when) + ": std::logic_error has to say so.");
+    trying(witness.told(when) + ": you should throw std::logic_error.");
     try {
         call();
     } catch (const std::logic_error&) {
         return;
     }
-    witness.fail(when, "you accept that. It must not be, and std::logic_error has to say so.");
+    witness.fail(when, "you accept that, and should throw std::logic_error.");
 }
 
 // ---- Task in_order
@@ -265,13 +265,6 @@ void check_static_graph() {
         see_first_step(witness, *counter, graph);
         for (unsigned int seed = 0; seed < 10; seed++)
             see_later_step(witness, *counter, graph, seed);
-        for (const int gradient : graph.unused()) {
-            counter->begin_step();
-            require_refused(witness,
-                            "Gradient " + std::to_string(gradient) +
-                                ", which did not come in the first step, comes in a later one",
-                            [&] { counter->fire(gradient); });
-        }
         for (const int gradient : all_of(bucket_of)) {
             counter->begin_step();
             for (int i = 0; i < graph.fires[static_cast<std::size_t>(gradient)]; i++)
