@@ -33,7 +33,7 @@ fi
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
-    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},add.cu,counted.hpp,gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
+    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},add.cu,counted.hpp,gate.hpp,junk.hpp,lines.hpp,remembering_stream.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
             printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}

@@ -1,9 +1,8 @@
 // The exercise first_kernel: who computed each element, how often, and with which launch.
-#include <algorithm>
 #include <functional>
 
 #include "exercises/02_kernels/first_kernel.hpp"
-#include "exercises/support/launches.hpp"
+#include "exercises/support/gate.hpp"
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -26,27 +25,13 @@ std::string text_of(Place place) {
     return "thread " + std::to_string(place.thread) + " of block " + std::to_string(place.block);
 }
 
-// Throws Wrong unless there was one launch of the shape that the case asks for. `places` shows
-// whether a kernel has run at all.
-void check_launch(const Case& asked, const RememberingStream& stream, const Buffer<Place>& places) {
+// Throws Wrong unless there was one launch of the shape that the case asks for.
+void check_launch(const Case& asked, const std::vector<LaunchShape>& launches) {
     const std::string what = asked.text() + ": ";
-    const std::vector<LaunchShape>& launches = stream.launches;
-    if (stream.waits > 1)  // one is the check's own
-        throw Wrong(what +
-                    "your function waits for the stream. It should return as soon as the "
-                    "kernel is launched; whoever needs the result waits for it.");
-    if (launches.empty()) {
-        DDP_CHECK(cudaDeviceSynchronize());
-        const std::vector<Place> by = places.to_host_now();
-        if (std::ranges::any_of(by, [](const Place& place) { return place.block != nowhere; }))
-            throw Wrong(what +
-                        "your kernel ran, but not on the stream that you were given. Launch it "
-                        "there: launch(stream, {blocks, threads}, kernel, arguments...). Whoever "
-                        "waits for that stream waits for no other.");
+    if (launches.empty())
         throw Wrong(what +
                     "nothing was launched on the stream. The work is done by a kernel: "
                     "launch(stream, {blocks, threads}, kernel, arguments...).");
-    }
     if (launches.size() > 1)
         throw Wrong(what + "you made " + std::to_string(launches.size()) +
                     " launches. One launch starts all threads: no loop on the host is needed.");
@@ -60,10 +45,9 @@ void check_launch(const Case& asked, const RememberingStream& stream, const Buff
                     " threads. In {blocks, threads} the number of blocks comes first.");
     if (blocks < asked.blocks)
         throw Wrong(what + "you launch only " + yours +
-                    "These are too few threads. Dividing whole "
-                    "numbers rounds down: here it must round up.");
+                    "Dividing whole numbers rounds down: here it must round up.");
     if (blocks > asked.blocks)
-        throw Wrong(what + "you launch " + yours + "One block less is enough.");
+        throw Wrong(what + "you launch " + yours + "One block fewer is enough.");
 }
 
 // Throws Wrong unless places[i] is `right` for element i, with words for the usual mistakes.
@@ -77,15 +61,6 @@ void check_place(const Case& asked, unsigned int i, const std::vector<Place>& pl
         throw Wrong(what + "is right, but places[" + std::to_string(i) +
                     "] was not written. The thread that computes an element also writes "
                     "{blockIdx.x, threadIdx.x} there.");
-    const auto is_first = [&](const Place& place) { return place.block + place.thread == 0; };
-    unsigned int by_first = 0;
-    for (const Place& place : places)
-        by_first += is_first(place);
-    if (is_first(yours) && by_first > 1 && by_first + 2 >= asked.n)
-        throw Wrong(what +
-                    "was computed by thread 0 of block 0, as all others were.\nOne thread "
-                    "does all the work, and the others do nothing. " +
-                    rule);
     throw Wrong(what + "was computed by " + text_of(yours) + "; it belongs to " + text_of(right) +
                 ".\n" + rule);
 }
@@ -109,7 +84,7 @@ void check_times(const Case& asked, unsigned int i, float value,
                 ".\nThe formula is " + formula + ".");
 }
 
-// The array that a kernel changes, with room behind its end, to see who writes there.
+// The array that a kernel changes, with room past its end, to see who writes there.
 struct Guarded {
     unsigned int n, all;
     Buffer<float> values;
@@ -123,14 +98,14 @@ struct Guarded {
         values = Buffer<float>(on_host);
         places = Buffer<Place>(std::vector<Place>(all, {nowhere, nowhere}));
     }
-    // Throws Wrong if something was written behind the end.
+    // Throws Wrong if something was written past the end.
     void check_end(const Case& asked, const std::string& why) const {
         const std::vector<float> after = values.to_host_now();
         const std::vector<Place> by = places.to_host_now();
         for (unsigned int i = n; i < all; i++)
             if (after[i] != -1 || by[i].block != nowhere)
                 throw Wrong(asked.text() + ": index " + std::to_string(i) +
-                            " was written, which is behind the end of the array.\n" +
+                            " was written, which is past the end of the array.\n" +
                             (n > 0 && by[0].block == nowhere
                                  ? "Element 0 was not computed: does your index begin with 1?"
                                  : why));
@@ -139,7 +114,7 @@ struct Guarded {
 
 const std::string too_many_threads =
     "The last block has more threads than there are elements left: a thread must check that its i "
-    "is smaller than n before it touches memory, be it only to read.";
+    "is smaller than n before it touches memory, even if only to read.";
 
 // Waits until the kernel is done; `hint` says what may have led to an error in it.
 void wait(RememberingStream& stream, const std::string& hint) {
@@ -151,27 +126,20 @@ void wait(RememberingStream& stream, const std::string& hint) {
 }
 
 const std::string index_rule =
-    "The thread that computes element i is the one for which blockIdx.x * blockDim.x + threadIdx.x "
-    "is i.";
+    "Element i belongs to the thread whose blockIdx.x * blockDim.x + threadIdx.x is i.";
 
-// Checks that the host does not wait in the call, whatever it would wait by; and who does the work.
-void check_call(const Case& asked, const SharedWork& array, RememberingStream& stream,
-                const std::function<void()>& call) {
+void check_host_goes_on(const Case& asked, Stream& stream, const std::function<void()>& call) {
     const std::string wrong = wrong_if_host_waits(stream, call);
     stream.synchronize();
     if (!wrong.empty())
         throw Wrong(asked.text() + ": " + wrong);
-    check_shares(asked.text(), {array}, [&] {
-        call();
-        stream.synchronize();
-    });
 }
 
 // What is the same for scale and saxpy: one thread for each element.
 void check_one_each(const Case& asked, const RememberingStream& stream, const Guarded& array,
                     const std::function<float(unsigned int i, int times)>& after,
                     const std::string& formula) {
-    check_launch(asked, stream, array.places);
+    check_launch(asked, stream.launches);
     array.check_end(asked, too_many_threads);
     const std::vector<float> values = array.values.to_host_now();
     std::vector<Place> places = array.places.to_host_now();
@@ -179,7 +147,7 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
     for (unsigned int i = 0; i < asked.n; i++) {
         check_times(asked, i, values[i], after, formula,
                     i > 0 && i + 1 == asked.n
-                        ? "It is the last one, and all others are right: does a bound leave it out?"
+                        ? "Only the last one is missing: does your bound leave it out?"
                     : i >= asked.threads
                         ? "It belongs to a later block. Do all blocks compute the same elements? " +
                               index_rule
@@ -207,7 +175,7 @@ void check_scale(unsigned int blocks, unsigned int threads) {
     stream.synchronize();
     const Case asked{n, blocks, threads};
     check_one_each(asked, stream, array, after, "values[i] *= factor");
-    check_call(asked, {"values", array.values.data(), n, sizeof(float), true}, stream, [&] {
+    check_host_goes_on(asked, stream, [&] {
         scale(n, threads, factor, array.values.data(), array.places.data(), stream);
     });
 }
@@ -221,12 +189,12 @@ void check_saxpy(unsigned int n, unsigned int threads) {
     };
     RememberingStream stream;
     Guarded array(n, 2 * threads, before);
-    const Guarded x(n, 0, x_of);  // no room: reading behind the end is an error as well
+    const Guarded x(n, 0, x_of);  // no room: reading past the end is an error as well
     saxpy(n, threads, a, x.values.data(), array.values.data(), array.places.data(), stream);
     wait(stream, too_many_threads);
     const Case asked{n, (n + threads - 1) / threads, threads};
     check_one_each(asked, stream, array, after, "y[i] += a * x[i]");
-    check_call(asked, {"y", array.values.data(), n, sizeof(float), true}, stream, [&] {
+    check_host_goes_on(asked, stream, [&] {
         saxpy(n, threads, a, x.values.data(), array.values.data(), array.places.data(), stream);
     });
 }
@@ -246,23 +214,22 @@ void check_differences(const Case& asked) {
                     result.places.data(), stream);
     const std::string one_less = "n values have n - 1 differences: the last value has no next one.";
     wait(stream, one_less);
-    check_launch(asked, stream, result.places);
+    check_launch(asked, stream.launches);
     result.check_end(asked, one_less);
     const std::vector<float> sums = result.values.to_host_now();
     std::vector<Place> places = result.places.to_host_now();
     places.resize(n - 1);
     for (unsigned int i = 0; i + 1 < n; i++) {
-        check_times(asked, i, sums[i], after, "result[i] += values[i + 1] - values[i]",
-                    i > 0 && i + 2 == n
-                        ? "It is the last one, and all others are right: does a bound leave it out?"
-                    : i >= grid
-                        ? "There are more elements than threads: each thread goes on with its "
+        check_times(
+            asked, i, sums[i], after, "result[i] += values[i + 1] - values[i]",
+            i > 0 && i + 2 == n ? "Only the last one is missing: does your bound leave it out?"
+            : i >= grid ? "There are more elements than threads: each thread goes on with its "
                           "next element until there is none. " +
                               rule
                         : rule);
         check_place(asked, i, places, {i % grid / asked.threads, i % asked.threads}, rule);
     }
-    check_call(asked, {"result", result.values.data(), n - 1, sizeof(float), true}, stream, [&] {
+    check_host_goes_on(asked, stream, [&] {
         add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
                         result.places.data(), stream);
     });
