@@ -1,11 +1,12 @@
 #pragma once
-// The contract of the exercise argmax: find the largest value and where it is.
+// Exercise argmax: the largest value of an array, and its index.
 //
-// For all functions here, the larger of two elements is
-// - the one with the larger value;
-// - the one with the lower index, if the values are equal;
-// - NaN, if the other is a number, so that an invalid value is not overlooked; of two NaN, the one
-//   with the lower index.
+//     values   2 7 1 8 3 5        result   {8, 3}
+//
+// You may call: launch(stream, {blocks, threads, bytes of shared memory}, kernel, arguments...); in
+// a kernel dynamic_shared<T>(), __syncthreads() and grid_range(n).
+// The check also tries: blocks of any number of threads from 1 to 1024, a single value, fewer
+// values than threads, more blocks than threads.
 #include <cstddef>
 
 #include "common/gpu/gpu.hpp"
@@ -19,15 +20,15 @@ struct Largest {
     int index;
 };
 
-// Task one_block. Enqueues *result = the largest of values[0], ..., values[n - 1] and its index, by
-// ONE block of `block` threads. n is 1 or more, `block` from 1 to 1024: neither need be a power of
-// two, and either may be the larger one. Both pointers are device memory.
+// Task one_block. Enqueues *result = the largest of values[0 .. n) by one block of `block` threads.
 void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream);
 
-// Task many_blocks. Does the same by `blocks` blocks of `block` threads, which share the values:
-// each block looks at about n / blocks of them. `scratch` is device memory for `blocks` elements,
-// used by this call alone until it is done.
+// Task many_blocks. Does the same by `blocks` blocks of `block` threads, which share the values.
+// `scratch` has room for `blocks` elements.
 void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
                            Largest* result, Stream& stream);
+
+// Task ties_and_nan. Both functions agree on what is not obvious: of equal values the one with the
+// lowest index wins, and NaN wins against every number, so that it isn't overlooked.
 
 }  // namespace ddp

@@ -9,7 +9,7 @@ namespace {
 // stub
 //: Your kernels go here. They can use everything of 02_kernels: __shared__ arrays,
 //: dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
-// Returns an element that is smaller than every other, because there is no higher index.
+// Returns an element that loses against every other, because there is no higher index.
 __device__ constexpr Largest nothing() {
     return {-std::numeric_limits<float>::infinity(), std::numeric_limits<int>::max()};
 }
