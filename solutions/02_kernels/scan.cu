@@ -64,7 +64,7 @@ __global__ void scan_chunks(const int* counts, int n, const int* before_chunk, i
 // Writes 1 for each value that is kept and 0 for the others.
 __global__ void mark_kept(std::size_t n, const float* values, float threshold, int* is_kept) {
     for (std::size_t i : grid_range(n))
-        is_kept[i] = !(fabsf(values[i]) < threshold);
+        is_kept[i] = fabsf(values[i]) >= threshold;
 }
 
 // Writes the kept values and their places. A value's index in the result is the number kept before.
