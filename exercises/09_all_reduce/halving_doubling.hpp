@@ -1,6 +1,20 @@
 #pragma once
-// The contract of the exercise halving_doubling: an all-reduce in which the ranks work in pairs. It
-// needs log2(N) steps each way where the ring needs N - 1.
+// Exercise halving_doubling: an all-reduce in pairs, with log2(N) steps each way where the ring has
+// N - 1.
+//
+//     the sums that each rank has to go on with, of an array in four quarters a b c d
+//
+//                             rank 0   rank 1   rank 2   rank 3
+//     begin                    abcd     abcd     abcd     abcd
+//     halving, distance 2      ab       ab         cd       cd     0 with 2, 1 with 3
+//     halving, distance 1      a         b         c         d     0 with 1, 2 with 3
+//     doubling, distance 1     ab       ab         cd       cd
+//     doubling, distance 2     abcd     abcd     abcd     abcd
+//
+// You may call: element_type<float>(), launch_collective(), shape_of_transfer(); in the kernel
+// begin_collective(), end_block(), block_share(), view.data_of(), and a Neighbour's post(),
+// consume(), ack() and wait_for_ack(); message.seconds(bytes), the time of one message.
+// The check also tries: one rank; no elements, and numbers that do not divide.
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
@@ -9,18 +23,14 @@
 
 namespace ddp {
 
-// Enqueues on `stream` an all-reduce in place: data[i] becomes the sum of all ranks' data[i], for
-// i = 0, ..., count - 1, on every rank. Every rank calls it with its own array of `count` elements
-// in its arena. `count` may be anything, including 0. The host does not wait. Work that a rank
-// enqueues on its stream after the call may overwrite that rank's `data`.
+// All-reduces data[0 .. count) in place: it becomes the sum of all ranks' arrays.
 //
 // Task powers_of_two: the number of ranks is a power of two.
-// Task any_ranks: the number of ranks is any number.
+// Task any_ranks: it is any number.
 void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, Stream& stream);
 
-// Task cost. Returns the seconds that it takes for any number of ranks, where a message of n bytes
-// takes message.seconds(n), and a rank can send to one rank and receive from another at the same
-// time.
+// Task cost. Returns the seconds that it takes, for any number of ranks. A rank can send to one
+// rank and receive from another at the same time.
 double halving_doubling_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -1,6 +1,14 @@
 #pragma once
-// The contract of the exercise narrow_wire: an all-reduce of floats that sends only half of the
-// bytes.
+// Exercise narrow_wire: an all-reduce of floats that sends only half of the bytes. The ranks send
+// bfloat16 and add in float; every summand is rounded once, and so is the sum.
+//
+//     the ranks bring 256, 1 and 1: the sum is 258 (added in bfloat16 it would stay 256)
+//
+// You may call: __float2bfloat16(), __bfloat162float(), launch(), grid_for(), grid_range(),
+// element_type<__nv_bfloat16>(), launch_collective(), shape_of_transfer(), all_gather(); in the
+// kernel begin_collective(), handshake_all(), fetch_over_link(), view.data_of(), place_of(),
+// end_block(); message.alpha_s, message.beta_s_per_byte.
+// The check also tries: one rank, up to eight; no elements, and numbers that do not divide.
 #include <cuda_bf16.h>
 
 #include <cstddef>
@@ -17,20 +25,16 @@ inline std::size_t equal_chunk(std::size_t count, std::size_t ranks) {
     return (count + ranks - 1) / ranks;
 }
 
-// Enqueues on `stream` an all-reduce in place: data[i] becomes the sum of all ranks' data[i], for
-// i = 0, ..., count - 1. Ranks send bfloat16 and add in float: every summand is rounded once, and
-// so is the sum. `narrow` is scratch memory in this rank's arena, not initialised: one chunk of
-// equal_chunk(count, ranks) elements for each rank. `data` is any device memory. `count` may be
-// anything, including 0, and so may the number of ranks. The host does not wait.
+// All-reduces data[0 .. count) in place. `narrow` is scratch memory in this rank's arena: one chunk
+// of equal_chunk(count, ranks) elements for each rank.
 //
-// Task one_rounding: data[i] is bfloat16(bfloat16(summand) + ... + bfloat16(summand)); the sign of
-// a 0 does not matter. Task same_bits: data[i] has the same bits on all ranks, for every count.
+// Task one_rounding: the sums are rounded as above.
+// Task same_bits: they have the same bits on all ranks, for every count.
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream);
 
-// Task seconds. Returns the seconds that it takes, where `bytes` are those of the floats, a message
-// of n bytes takes message.seconds(n), and a rank can send to one rank and receive from another at
-// the same time.
+// Task seconds. Returns the seconds that it takes for floats of `bytes` bytes. A rank can send to
+// one rank and receive from another at the same time.
 double narrow_all_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

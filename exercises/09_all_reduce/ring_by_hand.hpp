@@ -7,7 +7,7 @@
 //     begin             111      111      111
 //     step 1, add       121      112      211     in step s rank r sends chunk r - s to the right,
 //     step 2, add       321      132      213     and gets chunk r - s - 1 from the left,
-//     step 3, copy      323      332      233     counted round: after chunk 0 comes chunk 2
+//     step 3, copy      323      332      233     wrapping around: before chunk 0 is chunk 2
 //     step 4, copy      333      333      333
 //
 // You may call: communicator.index() (this rank) and .world_size(), .send(data, count, to, stream)

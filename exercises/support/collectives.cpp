@@ -71,12 +71,9 @@ std::string wrong_trace(Peers& peers, const LeftBehind& before, const LeftBehind
         return name +
                "has begun no operation. The ranks know what a rank does by its record: describe "
                "the call as a Call, and launch your kernel by launch_collective().";
-    if (operations > right.operations)
+    if (operations > 1)
         return name + "has made " + std::to_string(operations) +
-               " operations, one after the other, " +
-               (right.operations == 1
-                    ? "where one kernel does all of it."
-                    : "where " + std::to_string(right.operations) + " are enough.");
+               " operations, one after the other, where one kernel does all of it.";
     if (!left.is_over || left.odd_blocks != 0)
         return name +
                "is still in its operation, by its own record, although its kernel has ended: "
@@ -87,12 +84,9 @@ std::string wrong_trace(Peers& peers, const LeftBehind& before, const LeftBehind
                ", and the root is " + std::to_string(right.root) +
                ". Call::peer is the root: by it the handshake finds ranks that do not agree. "
                "broadcast_call() fills it in.";
-    if (right.operations == 1 && left.record.count != count)
+    if (left.record.count != count)
         return name + "has written down a call of " + std::to_string(left.record.count) +
                " elements, and the array has " + std::to_string(count) + ": Call::count.";
-    if (right.operations == 1 && std::string(left.record.type) != "float")
-        return name + "has written down a call of elements of the type " + left.record.type +
-               ", and they are float: Call::type is element_type<float>().";
     return right.judge(rank, left.posted_by);
 }
 
@@ -183,46 +177,6 @@ void check_enqueues_only(int ranks, const OnFloats& collective, float right) {
     } catch (const Wrong& wrong) {  // it may depend on the ranks' times, but on no block's threads
         throw std::runtime_error(wrong.what());
     }
-}
-
-// ---- Calls that differ
-
-void check_mismatch(int ranks, const OnFloats& collective) {
-    std::string refusal;
-    try {
-        on_ranks(ranks, [&](Rank& rank) {
-            Peers peers(rank, 1 << 20, 1.0);
-            constexpr std::size_t count = 1000;
-            ArenaBuffer<float> data = peers.allocate<float>(count);
-            data.copy_from(std::vector<float>(count));
-            rank.barrier();
-            Stream stream;
-            const bool is_other = rank.rank() == ranks - 1;
-            collective(peers, data.data(), is_other ? count - 1 : count, stream);
-            peers.synchronize(stream);
-            rank.barrier();
-        });
-    } catch (const RunFailed& failure) {
-        refusal = failure.what();
-    }
-    if (refusal.find("all ranks must do the same") != std::string::npos)
-        return held();
-    if (refusal.find("__syncthreads()") != std::string::npos)
-        throw Explained(
-            "Rank " + std::to_string(ranks - 1) +
-            " calls your function with 999 elements here and the others with 1000. All should "
-            "learn that they do not do the same, and end. Instead the threads of a block do not "
-            "agree: " +
-            refusal +
-            ".\nA __shared__ flag by which one thread tells the others to go on or to end must "
-            "have been read by all of them before the flag is written again: that takes a second "
-            "barrier, or a flag of its own for each time.");
-    throw Wrong("Rank " + std::to_string(ranks - 1) +
-                " calls your function with 999 elements here and the others with 1000. All should "
-                "learn that they do not do the same; instead " +
-                (refusal.empty() ? "nobody noticed" : "the run ended so: " + refusal) +
-                ".\nA rank may read another one's data only after a handshake with it: post(1) and "
-                "consume(1, ...) begin with one, later steps do not.");
 }
 
 }  // namespace ddp::test

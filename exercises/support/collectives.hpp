@@ -38,8 +38,7 @@ std::string outside_words(const std::vector<float>& results);
 // Makes one call of `collective` and compares what it leaves behind with what it should. `what`
 // begins the sentences. Throws Wrong on all ranks alike.
 struct RightTrace {
-    std::uint64_t operations = 1;  // at most so many; each is a launch
-    int root = -1;                 // that the call must name; -1: it has none
+    int root = -1;  // that the call must name; -1: it has none
     // Returns what is wrong with the ranks that have posted to rank `rank`, or "".
     std::function<std::string(int rank, const std::set<int>& posted_by)> judge;
 };
@@ -53,9 +52,5 @@ void check_who_writes(int ranks, const OnFloats& collective);
 // that the call reads its data only when the work that was enqueued before it is done. All of rank
 // r's elements are r + 1, and `right` in the result.
 void check_enqueues_only(int ranks, const OnFloats& collective, float right);
-
-// Checks that a call is refused in which one rank differs from the others: `collective` is called
-// with another count there. Ranks that never handshake do not notice.
-void check_mismatch(int ranks, const OnFloats& collective);
 
 }  // namespace ddp::test

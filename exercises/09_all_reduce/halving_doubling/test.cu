@@ -76,9 +76,14 @@ void check_on(int ranks, const std::string& hint) {
                            "must agree on the middle of an odd number.");
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n, n + 1})
             check_sums(peers, count,
-                       hint + " There are so few elements that some ranges are empty.");
+                       hint + "\nThe case: so few elements that some ranges are empty.");
     };
-    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks", hint + words_for_steps);
+    try {
+        on_ranks(ranks, work);
+    } catch (const RunFailed& failure) {  // in many ways, as by a wild address, for one reason
+        throw Explained(std::to_string(ranks) + " ranks. " + hint + words_for_steps + "\n" +
+                        failure.what());
+    }
 }
 
 // Every rank overwrites its array as soon as its call is done.
@@ -120,20 +125,6 @@ void check_partners(int ranks) {
     check_trace(ranks, halving_doubling_all_reduce, right, std::to_string(ranks) + " ranks");
 }
 
-// The same where not all ranks have a partner. Which one works with which is not said.
-void check_number_of_partners(int ranks) {
-    const int most = std::bit_width(static_cast<unsigned int>(ranks));
-    RightTrace right;
-    right.judge = [most](int rank, const std::set<int>& posted_by) -> std::string {
-        if (!posted_by.empty() && static_cast<int>(posted_by.size()) <= most)
-            return "";
-        return "rank " + std::to_string(rank) + " was sent data by " + ranks_text(posted_by) +
-               ". In halving and doubling each rank works with one partner for each distance, and "
-               "with one rank that has none.";
-    };
-    check_trace(ranks, halving_doubling_all_reduce, right, std::to_string(ranks) + " ranks");
-}
-
 void check_algorithm_time(int ranks, std::size_t bytes) {
     check_time("halving and doubling", right_seconds, halving_doubling_all_reduce, ranks, bytes,
                "Count your messages: each rank exchanges data with one partner at a time, and the "
@@ -142,7 +133,7 @@ void check_algorithm_time(int ranks, std::size_t bytes) {
 }
 
 void check_powers_of_two() {
-    check_on(1, "A single rank has nothing to do.");
+    check_on(1, "The case: a single rank, which has nothing to do.");
     check_on(2, "Two ranks exchange data once to sum and once to copy.");
     const std::string more =
         "With more than two ranks each has another partner in every step, and a range that is half "
@@ -151,14 +142,12 @@ void check_powers_of_two() {
     check_on(8, more);
     for (const int ranks : {4, 8})
         check_partners(ranks);
-    is_first_order() ? check_partners(16) : held();
     check_algorithm_time(8, 4);
     check_algorithm_time(4, 200'000);
     for (const int ranks : {4, 8})
         check_who_leaves(ranks);
     check_enqueues_only(2, halving_doubling_all_reduce, 3);
     check_who_writes(4, halving_doubling_all_reduce);
-    check_mismatch(2, halving_doubling_all_reduce);
 }
 
 void check_any_ranks() {
@@ -166,10 +155,7 @@ void check_any_ranks() {
         check_on(ranks,
                  "The largest power of two below the number of ranks can work in pairs; the others "
                  "must send their data first, and receive the sum at the end.");
-    for (const int ranks : {3, 7})
-        check_number_of_partners(ranks);
     check_algorithm_time(7, 4);
-    check_mismatch(3, halving_doubling_all_reduce);
     for (const int ranks : {3, 6})
         check_who_leaves(ranks);
     check_who_writes(3, halving_doubling_all_reduce);
@@ -189,7 +175,7 @@ void check_cost() {
     check(6, 4,
           "Four of the six ranks work in pairs. The two others send their data at the same time, "
           "to two ranks, and get the sum at the same time.");
-    check(1, 4, "A single rank sends nothing.");
+    check(1, 4, "The case: a single rank, which sends nothing.");
     check(2, 100'000, "With two ranks each sends half of the array in each step.");
     check(4, 200'000,
           "Each step that sums moves half as many bytes as the one before it, and the steps that "
