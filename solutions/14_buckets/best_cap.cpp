@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 namespace ddp {
 
@@ -11,9 +10,9 @@ double exposed_seconds(const BackwardPass& pass, int per_bucket) {
     // stub: exposed
     //: For each bucket: when is it ready, when can its all-reduce begin, when does it end?
     double end = 0;
-    for (std::int64_t first = 0; first < pass.gradients; first += per_bucket) {
-        const std::int64_t behind = std::min<std::int64_t>(first + per_bucket, pass.gradients);
-        const double is_ready = pass.backward_s * static_cast<double>(behind) / pass.gradients;
+    for (int first = 0; first < pass.gradients; first += per_bucket) {
+        const int behind = std::min(first + per_bucket, pass.gradients);
+        const double is_ready = pass.backward_s * behind / pass.gradients;
         const std::size_t bytes = pass.bytes * static_cast<std::size_t>(behind - first);
         end = std::max(end, is_ready) + pass.all_reduce.seconds(bytes);
     }
