@@ -1,7 +1,15 @@
 #pragma once
-// The contract of the exercise captured_step: a training step that the host gives to the device in
-// one call, as a CUDA graph. ("CUDA Programming Guide", the section CUDA Graphs; CUDA Runtime API,
-// "Stream Management" and "Graph Management".)
+// Exercise captured_step: a training step that the host gives to the device in one call, as a CUDA
+// graph.
+//
+//     host        begin   A   B   C   end        launch     launch     launch
+//     device                                     A  B  C    A  B  C    A  B  C
+//
+// You may call: cudaStreamBeginCapture(), cudaStreamEndCapture(), cudaGraphInstantiate(),
+// cudaGraphLaunch(), cudaGraphDestroy(), cudaGraphExecDestroy(); grid_for(n), launch() and, in a
+// kernel, grid_range(n); event.record(stream) and stream.wait(event).
+// The check also tries: an epoch of a single batch, batches with more rows than a block has
+// threads.
 #include <functional>
 #include <vector>
 
@@ -13,16 +21,15 @@ namespace ddp {
 // Task capture. A step that is captured once, and launched again and again.
 class CapturedStep {
   public:
-    // Calls enqueue() once, and captures what it enqueues on `stream`: nothing of that runs. While
-    // it does so, other threads capture and allocate as they like.
+    // Calls enqueue() once, and captures what it enqueues on `stream`: nothing of that runs. Other
+    // threads can capture and allocate meanwhile.
     CapturedStep(Stream& stream, const std::function<void()>& enqueue);
-    // Does not wait. Launches that are under way come to their end.
+    // Launches that are under way come to their end.
     ~CapturedStep();
     CapturedStep(const CapturedStep&) = delete;
     CapturedStep& operator=(const CapturedStep&) = delete;
 
-    // Enqueues the captured work on `stream`, which may be another one, by one call of CUDA. The
-    // host does not wait.
+    // Enqueues the captured work by one call of CUDA.
     void launch(Stream& stream);
 
   private:
@@ -43,11 +50,10 @@ struct BatchSlot {
     int room;        // rows of a batch, 1 or more; the last batch of an epoch may have fewer
 };
 
-// Task number. Enqueues what brings the next batch into the slot. Its number is *number, in device
-// memory, where the device counts on: batch k of an epoch begins at row k * room, and behind the
-// epoch's last batch comes batch 0. The slot's rows behind a batch that is not full keep what they
-// held. The host does not wait, and knows no number: called once and captured, N launches bring N
-// batches. Right for any grid of any blocks.
+// Task number. Enqueues what brings the next batch into the slot: that is batch *number, in device
+// memory, where the device counts on. Batch k of an epoch begins at row k * room, and after the
+// last batch comes batch 0. The slot's rows that a smaller batch does not need stay as they are.
+// Called once and captured, N launches bring N batches.
 void enqueue_next_batch(const EpochRows& epoch, const BatchSlot& slot, int* number, Stream& stream);
 
 // Enqueues a part of a step on the stream.
@@ -59,11 +65,9 @@ struct BucketParts {
     StepPart update;    // makes the optimizer's step for the bucket's parameters
 };
 
-// Task fork. Enqueues a step by calling each part once. All of backward, bucket by bucket, and then
-// the updates run on `compute`, and the sums on `communication`, in the order of the buckets. Each
-// part begins as soon as the part of the same bucket before it has ended, and what its stream has
-// had before. The host does not wait. Whoever captures `compute` has all of it in one graph, and
-// `communication` is free again when the capture ends.
+// Task fork. Enqueues a step by calling each part once: all of backward, and then all updates, on
+// `compute`, and the sums on `communication`. Each part waits for the same bucket's part before it,
+// and for no more. If `compute` is captured, all of it is in one graph.
 void enqueue_step(const std::vector<BucketParts>& buckets, Stream& compute, Stream& communication);
 
 }  // namespace ddp

@@ -62,15 +62,15 @@ void check_constructor() {
     CapturedStep step(digits.stream, [&] { digits.enqueue(); });
     if (digits.calls != 1)
         throw Wrong("Your constructor calls enqueue() " + std::to_string(digits.calls) +
-                    " times. By the contract it calls it once, and captures what it enqueues.");
+                    " times. It should call it once, and capture what it enqueues.");
     if (is_captured(digits.stream))
         throw Wrong(
             "When your constructor has returned, the stream is still captured: "
             "cudaStreamEndCapture ends that, and makes the graph.");
     if (digits.read() != 0)
         throw Wrong(
-            "Kernels of the step have run while your constructor was at work. Between "
-            "cudaStreamBeginCapture and cudaStreamEndCapture they are noted, and do not run.");
+            "Kernels of the step have run in your constructor. Between cudaStreamBeginCapture and "
+            "cudaStreamEndCapture they are noted, and don't run.");
     held();
 
     trying("launch(), of a step of three kernels.");
@@ -82,8 +82,8 @@ void check_constructor() {
                   "Each launch runs all of it once more.");
     if (digits.calls != 1)
         throw Wrong(
-            "launch() calls enqueue() again. So the host enqueues each kernel anew, and nothing "
-            "is saved: launch what was captured and instantiated in the constructor.");
+            "launch() calls enqueue() again, so the host enqueues each kernel anew, and nothing "
+            "is saved. Launch what the constructor has captured and instantiated.");
     held();
     trying("");
 }
@@ -115,8 +115,8 @@ void check_threads() {
             "While your constructor captures, another thread allocates memory, and CUDA refuses "
             "it: " +
             refusal +
-            "\nRanks are threads here, and they do not know of each other's captures. The mode of "
-            "the capture says whom it forbids what.");
+            "\nRanks are threads here, and they don't know of each other's captures. The mode of "
+            "the capture says whose calls are forbidden.");
     digits.expect(12, "Another thread allocates while a step is captured",
                   "The launch runs all of the step.");
     trying("");
@@ -199,14 +199,13 @@ void Batches::expect(int batch, const std::string& what, const std::string& hint
             static_cast<int>(std::ranges::mismatch(found, right).in1 - found.begin());
         if (place >= count * columns && place < std::ssize(found))
             throw Wrong(begin + "batch " + std::to_string(batch) + " has " + std::to_string(count) +
-                        " rows, and rows of the slot behind them were written. Where would they "
-                        "come from? The epoch has no more.");
+                        " rows, and you have written more rows of the slot than that. Where do "
+                        "they come from? The epoch has no more.");
         if (place < std::ssize(found))
-            throw Wrong(begin + "the " + name + " of row " + std::to_string(place / columns) +
-                        " of the slot are not those of batch " + std::to_string(batch) +
-                        ". Are they another batch's: is the number counted on before it is used, "
-                        "or does the host keep it?\n" +
-                        hint);
+            throw Wrong(
+                begin + "the " + name + " of row " + std::to_string(place / columns) +
+                " of the slot are not those of batch " + std::to_string(batch) +
+                ". Is the number counted on before it is used, or does the host keep it?\n" + hint);
     };
     compare("inputs", slot_inputs.to_host_now(), sizes.columns, inputs, right_inputs);
     compare("targets", slot_targets.to_host_now(), 1, targets, right_targets);
@@ -215,9 +214,9 @@ void Batches::expect(int batch, const std::string& what, const std::string& hint
                     std::to_string(batch) + " has " + std::to_string(count) + " rows.\n" + hint);
     const int next = (batch + 1) % sizes.batches();
     if (const int is = number.to_host_now()[0]; is != next)
-        throw Wrong(begin + "behind batch " + std::to_string(batch) + " *number is " +
-                    std::to_string(is) + ", right is " + std::to_string(next) + "; " +
-                    std::to_string(sizes.batches()) + " batches are an epoch.\n" + hint);
+        throw Wrong(begin + "after batch " + std::to_string(batch) + " *number is " +
+                    std::to_string(is) + ", and should be " + std::to_string(next) +
+                    ": an epoch has " + std::to_string(sizes.batches()) + " batches.\n" + hint);
     held();
 }
 
@@ -250,12 +249,10 @@ void check_captured_batches() {
 }
 
 void check_number() {
-    check_batches({6, 1, 3}, "Batch k begins at row k * room, and all batches are full.");
-    check_batches({10, 3, 4}, "The last batch of the epoch has fewer rows.");
-    check_batches({5, 2, 5}, "There is one batch, and it is full.");
-    check_batches({5, 2, 8}, "There is one batch, and it is not full.");
-    check_batches({1009, 3, 100}, "No number divides another one here.");
-    check_batches({3000, 3, 1103}, "A batch has more rows than a block may have threads.");
+    check_batches({6, 1, 3}, "The case: all batches are full.");
+    check_batches({10, 3, 4}, "The case: the last batch of the epoch has fewer rows.");
+    check_batches({5, 2, 8}, "The case: there is one batch, and it is not full.");
+    check_batches({3000, 3, 1103}, "The case: a batch has more rows than a block has threads.");
     check_captured_batches();
 }
 
@@ -343,9 +340,8 @@ void WatchedStep::enqueue() {
 // for.
 std::vector<int> run_watched(WatchedStep& step) {
     const std::string hint =
-        "In a capture a stream belongs to it from when it has waited for an event of `compute`, "
-        "and `compute` must in the end have waited for all of its work. No event from outside may "
-        "be waited for, and the host waits for none.";
+        "A stream joins a capture when it waits for an event of `compute`, and in the end "
+        "`compute` has to wait for all of that stream's work.";
     trying(step.text() + ": enqueue_step() is captured, as one step of `compute`.");
     CapturedStep graph =
         captured(step.compute, step.text() + ": the step", hint, [&] { step.enqueue(); });
@@ -381,7 +377,7 @@ void check_needs(int buckets, Kind needed) {
             throw Wrong(step.text() + ": " + name_of(step.other_of(part)) + " has begun before " +
                         name_of(static_cast<int>(part)) +
                         " has ended, which it needs. Which event does its stream wait for, and "
-                        "where was that recorded last when it was told to wait?");
+                        "where was it recorded last before that?");
     held();
 }
 
@@ -399,8 +395,7 @@ void check_together(int buckets, const std::vector<std::pair<int, int>>& pairs) 
         if (step.other_of(part) != nobody && has_seen[part] == 0)
             throw Wrong(step.text() + ": " + name_of(static_cast<int>(part)) +
                         " does not run at the same time as " + name_of(step.other_of(part)) +
-                        ". Neither needs the other: does one of their streams wait for more than "
-                        "it needs?" +
+                        ". Neither needs the other. Does a stream wait for more than it has to?" +
                         may_be_busy);
     held();
 }
