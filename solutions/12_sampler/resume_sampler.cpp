@@ -4,15 +4,13 @@
 
 #include <algorithm>
 
-#include "12_sampler/sampler.hpp"
-
 namespace ddp {
 
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps) {
     // stub: state
     //: How many samples does one rank have left? How many of these does it take?
     const int left = (samples - begin.taken) / world_size;  // of each rank
-    const auto done = static_cast<int>(std::min<std::int64_t>(left, std::int64_t{steps} * batch));
+    const int done = std::min(left, steps * batch);
     if (done == left)
         return {begin.seed, begin.epoch + 1, 0};
     return {begin.seed, begin.epoch, begin.taken + done * world_size};
@@ -21,7 +19,7 @@ EpochState state_after(const EpochState& begin, int samples, int world_size, int
 
 std::vector<int> rest_of_epoch(const EpochState& state, int samples, int rank, int world_size) {
     // stub: rest
-    //: random_permutation() of 12_sampler/sampler.hpp returns the order that all ranks share.
+    //: random_permutation() returns the order that all ranks share.
     const std::vector<int> order =
         random_permutation(samples, state.seed + static_cast<std::uint64_t>(state.epoch));
     const int each = (samples - state.taken) / world_size;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "12_sampler/sampler.hpp"
-
 namespace ddp {
 
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps) {
@@ -14,7 +12,7 @@ EpochState state_after(const EpochState& begin, int samples, int world_size, int
 }
 
 std::vector<int> rest_of_epoch(const EpochState& state, int samples, int rank, int world_size) {
-    // random_permutation() of 12_sampler/sampler.hpp returns the order that all ranks share.
+    // random_permutation() returns the order that all ranks share.
     throw NotImplemented("rest");
 }
 
