@@ -1,6 +1,16 @@
 #pragma once
-// The contract of the exercise shards: a checkpoint of several files, one for each rank, that is
-// there as a whole or not at all.
+// Exercise shards: a checkpoint of several files, one for each rank, all there or not at all.
+//
+//     saved before    while step 2 is saved                     later
+//     1a 1b 1c        1a 1b 1c  2a        a crash: load 1       1a 1b 1c  2a 2b 2c    load 2
+//
+// 1. After save_shards has returned, load_shards finds these shards, even if the power fails.
+// 2. If the process is killed within save_shards, or the power fails, load_shards finds either all
+//    of the new shards or all of the old ones.
+//
+// You may call: all functions of Folder, and save_atomically(folder, name, {bytes}).
+// The check also tries: other numbers of shards in each step, empty shards, a step that is saved
+// again after a crash; the power that fails after a crash, when a name may be lost again.
 #include <optional>
 
 #include "19_checkpoint_failover/atomic_save.hpp"
@@ -10,25 +20,17 @@ namespace ddp {
 
 using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 
-// Saves `shards`, one or more, as the checkpoint of step `step`, which is 0 or more, and larger
-// than all steps that load_shards has found before; a step whose saving was interrupted may come
-// again, with other shards. Each shard is a file of its own. You choose the names, and may save
-// more files than these.
-//
-// Task save_and_load. After it has returned, load_shards finds these shards.
-// Task crash_safe. After it has returned, load_shards finds these shards even after a power
-// failure. And wherever the process is killed within it, or the power fails, load_shards finds
-// either all of these shards or all that it would have found before. Only if the save before was
-// killed before it had returned, a failure of the power may bring back what was there before that.
+// Saves `shards` as the checkpoint of step `step`, larger than all before. Each shard is a file of
+// its own. You choose the names, and may write more files.
+// Task save_and_load: nothing goes wrong. Task crash_safe: both rules hold.
 void save_shards(Folder& folder, int step, const Shards& shards);
 
-// Returns the shards of the last step that was saved, or nothing if there is none. The process that
-// loads is another one than that which has saved, and knows the files alone. Changes no file.
+// Returns the last checkpoint, or nothing if there is none. Another process loads than saved: it
+// knows only the files. Changes none.
 std::optional<Shards> load_shards(const Folder& folder);
 
-// Task forget_shards. Removes every file that load_shards does not need, whoever has written it.
-// Wherever it is interrupted, load_shards finds the same shards as before; only after a save that
-// was killed, as above, those before it.
+// Task forget_shards. Removes every file that load_shards doesn't need, whoever has written it. A
+// crash within it doesn't change what load_shards finds.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

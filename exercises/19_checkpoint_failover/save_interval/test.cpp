@@ -43,49 +43,30 @@ void check_finish_of(int steps, int interval, const std::vector<double>& failure
 }
 
 void check_finish() {
-    check_finish_of(10, 5, {}, 14, "No failure: ten steps and two checkpoints.");
-    check_finish_of(10, 4, {}, 16,
-                    "Three checkpoints: after steps 4 and 8, and after the last one.");
-    check_finish_of(3, 5, {}, 5, "Fewer steps than the interval: one checkpoint, at the end.");
+    check_finish_of(10, 5, {}, 14, "The case: no failure, so ten steps and two checkpoints.");
     check_finish_of(10, 5, {9}, 21,
-                    "The first five steps are safe after 7 s. The failure at 9 costs two seconds "
+                    "The case: the first five steps are safe at 7 s. The failure costs two seconds "
                     "of work, which are done again, and the restart.");
     check_finish_of(10, 5, {6}, 25,
-                    "The failure comes while the first checkpoint is being saved: it is not whole, "
-                    "and nothing is safe.");
-    check_finish_of(10, 5, {7}, 19,
-                    "The first checkpoint is whole at 7, and the failure comes at 7: nothing is "
-                    "lost, but a restart it is.");
-    check_finish_of(10, 5, {9, 12}, 24,
-                    "The second failure comes in the restart, which begins anew.");
-    check_finish_of(10, 5, {9, 12, 16, 27}, 39,
-                    "Four failures; the last one comes when the last checkpoint is almost there.");
-    check_finish_of(10, 5, {1, 2, 3, 30}, 22,
-                    "A failure in the first interval, and two more in its restart. The one at 30 "
-                    "comes when the training has ended.");
-    check_finish_of(
-        10, 5, {1, 6, 13}, 32,
-        "The failure at 6 comes when the restart ends, and needs another one, until 11; "
-        "that at 13 comes two seconds later.");
+                    "The case: the failure comes during the first save, so nothing is safe.");
     check_finish_of(10, 4, {14}, 23,
-                    "The failure comes after steps 9 and 10: only these two are done again.");
-    check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
-    check_finish_of(10, 5, {9}, 16,
-                    "A restart may take no time: it goes on at 9, and the failure at 9 is over.",
-                    {1, 2, 0});
-    check_finish_of(10, 4, {2}, 6, "Seconds need not be whole: is there an int in your code?",
-                    {0.25, 0.5, 1.5});
-    check_finish_of(7, 3, {1.1}, 3.6, "Tenths of seconds: is there a float in your code?",
-                    {0.1, 0.3, 1.5});
-    check_finish_of(7, 3, {1}, 16.9 / 3,
-                    "A third of a second is no whole number of microseconds, either: keep time in "
-                    "a double.",
-                    {1.0 / 3, 0.1, 2});
-    check_finish_of(10, 5, {0}, 19,
-                    "The failure comes at the very beginning, and costs a restart: does a time of "
-                    "0 stand for no failure in your code?");
-    check_finish_of(3, 2, {1e10}, 3.01e12 + 9,
-                    "Times may be long: which number stands for never in your code?", {1e12, 2, 5});
+                    "The case: three checkpoints, after steps 4 and 8 and after the last one.");
+    check_finish_of(3, 5, {1, 20}, 11,
+                    "The case: one checkpoint, at the end. The training has ended at 20 s.");
+    check_finish_of(10, 5, {9, 16, 27}, 39, "The case: three failures, none in a restart.");
+    check_finish_of(7, 3, {1.1}, 3.1, "The case: seconds that are no whole numbers.",
+                    {0.25, 0.25, 0.5});
+}
+
+// ---- unlucky
+
+void check_unlucky() {
+    check_finish_of(10, 5, {9, 12}, 24,
+                    "The case: the second failure comes in the restart, which begins again.");
+    check_finish_of(10, 5, {7}, 19,
+                    "The case: the first checkpoint is complete at 7 s, when the failure comes. "
+                    "Nothing is lost, but it takes a restart.");
+    check_finish_of(10, 5, {1, 2, 3, 30}, 22, "The case: two more failures in one restart.");
 }
 
 // ---- expected
@@ -126,47 +107,41 @@ void check_expected_of(const RunCosts& costs, int interval, double between_failu
     const double m = between_failures, restarts = std::exp(costs.restart / m);
     const std::pair<double, const char*> wrongs[] = {
         {m * restarts * std::expm1(segment / m),
-         "That is the time of a whole interval; asked for is that of one step. "},
+         "That's the time for a whole interval, and not for one step. "},
         {m * restarts * std::expm1(work / m) / interval,
          "You forget that a checkpoint takes time. "},
         {(m * restarts * std::expm1(work / m) + costs.save) / interval,
-         "A checkpoint can fail as steps can: its time stands in the exponent, beside theirs. "},
+         "A failure can come during a save, too: its time belongs into the exponent. "},
         {m * std::expm1(segment / m) / interval,
          "You forget that a failure costs a restart, too. "},
-        {m * std::expm1((segment + costs.restart) / m) / interval,
-         "You restart before every interval, also where nothing has failed. "},
         {segment / interval, "You forget the failures. "},
         {(segment + std::expm1(segment / m) * costs.restart) / interval,
          "You forget that what was done before a failure is lost. "},
         {(m * std::expm1(segment / m) + std::expm1(segment / m) * costs.restart) / interval,
          "You forget that a restart can fail, too. "},
         {segment * (1 + (segment / 2 + costs.restart) / m) / interval,
-         "You reckon with one failure in an interval at most, in its middle. "},
-        {segment * (1 + (segment + costs.restart) / m) / interval,
-         "You reckon with one failure in an interval at most, at its end. "}};
+         "You reckon with one failure per interval at most, in its middle. "}};
     if (!std::isfinite(yours))
         cause =
-            "It never comes to its end in your formula: between_failures is a time in seconds, "
-            "and not a number of failures a second. ";
+            "Your formula never ends: between_failures is a time in seconds, and not a number of "
+            "failures per second. ";
     for (const auto& [wrong, words] : wrongs)
         if (cause.empty() && std::abs(yours - wrong) <= 1e-6 * wrong)
             cause = words;
     throw Wrong(text(costs) + "; it is saved after every " + std::to_string(interval) +
                 " steps, and fails every " + text(between_failures) + " s on average: you expect " +
-                text(yours) + " s a step. A run with 100000 checkpoints takes " + text(seen) +
-                " s a step.\n" + cause + hint);
+                text(yours) + " s per step. A run with 100000 checkpoints takes " + text(seen) +
+                " s per step.\n" + cause + hint);
 }
 
 void check_expected() {
-    check_expected_of({0.5, 2, 0}, 10, 1e9,
-                      "It hardly ever fails: what is left is a share of a checkpoint.");
-    check_expected_of({1, 2, 100}, 20, 2000, "It seldom fails, and a restart costs something.");
-    check_expected_of({1, 0, 0}, 100, 400,
-                      "Nothing costs but lost work: half of the steps since the last checkpoint, "
-                      "and a little less, as failures come earlier.");
+    check_expected_of({1, 2, 100}, 20, 2000, "The case: failures are rare, and a restart is long.");
+    check_expected_of({0.5, 2, 0}, 10, 1e9, "The case: next to no failures.");
+    check_expected_of({1, 0, 0}, 100, 400, "The case: only lost work costs time.");
     check_expected_of({1, 5, 30}, 100, 100,
-                      "It fails so often that most attempts to come to the next checkpoint do.");
-    check_expected_of({1, 5, 60}, 20, 50, "Here many a restart fails, too.");
+                      "The case: so many failures that most attempts to reach the next checkpoint "
+                      "are in vain.");
+    check_expected_of({1, 5, 60}, 20, 50, "The case: many restarts fail, too.");
 }
 
 // ---- best
@@ -184,19 +159,14 @@ std::string cause_of_best(const RunCosts& costs, int yours, double between_failu
     };
     const double young = std::sqrt(2 * costs.save * between_failures);
     if (is(young / costs.step) && young / costs.step > 1)
-        return "That is Young's sqrt(2 save between_failures), in steps. ";
+        return "That's Young's sqrt(2 save between_failures), in steps. ";
     if (is(young))
-        return "That is Young's formula, which gives seconds. ";
-    if (is(young / std::sqrt(2.0) / costs.step))
-        return "The 2 of Young's sqrt(2 save between_failures) is missing. ";
+        return "That's Young's formula, which gives seconds, and the interval is in steps. ";
     if (exact_step(costs, most, between_failures) < exact_step(costs, yours, between_failures) &&
         yours == most - 1)
         return "The interval `most` may be the best one, too: does your loop try it? ";
-    if (yours == most)
-        return "That is the largest interval there may be, which few failures would allow. ";
     if (yours == 1)
-        return "That is the smallest interval: does your search keep the smallest cost, or the "
-               "largest? ";
+        return "That's the smallest interval. Does your search keep the smallest cost?";
     return "";
 }
 
@@ -204,12 +174,12 @@ void check_best_of(const RunCosts& costs, double between_failures, int most, int
                    const std::string& hint) {
     const int yours = best_interval(costs, between_failures, most);
     const auto step = [&](int interval) {
-        return text(exact_step(costs, interval, between_failures)) + " s a step";
+        return text(exact_step(costs, interval, between_failures)) + " s per step";
     };
     if (yours < 1 || yours > most)
         throw Wrong("You choose an interval of " + std::to_string(yours) +
-                    "; it is to be from 1 to " + std::to_string(most) + ".");
-    // The least is flat: who finds it by halves need not meet the very step.
+                    "; it should be from 1 to " + std::to_string(most) + ".");
+    // The minimum is flat: a search that bisects need not find the very step.
     if (exact_step(costs, yours, between_failures) >
         exact_step(costs, right, between_failures) * (1 + 1e-4))
         throw Wrong(text(costs) + "; it fails every " + text(between_failures) +
@@ -237,25 +207,23 @@ void check_best() {
         check_best_of(costs, between_failures, most, best_of_all(costs, between_failures, most),
                       hint);
     };
-    check({1, 2, 10}, 10'000, 1000, "Once in three hours, and a checkpoint costs two steps.");
-    check({0.1, 2, 10}, 10'000, 5000,
-          "A step takes a tenth of a second: the interval is in steps.");
+    check({1, 2, 10}, 10'000, 1000, "The case: a failure every three hours.");
+    check({0.1, 2, 10}, 10'000, 5000, "The case: a step takes a tenth of a second.");
     check({1, 60, 10}, 300, 1000,
-          "A checkpoint takes a fifth of the time between failures: sqrt(2 save between_failures) "
-          "is for those that take next to nothing.");
-    check({1, 0, 10}, 1000, 500, "A checkpoint costs nothing: save after every step.");
-    check({1, 2, 10}, 1e7, 300, "It hardly ever fails: as seldom as you may.");
-    check({1, 2, 10}, 1e7, 2, "There are two intervals to choose from.");
-    check({1, 2, 10}, 1e7, 1, "There is one interval to choose from.");
-    check({20, 1, 10}, 100, 50, "A step takes longer than the interval should be.");
-    for (const double between : {50.0, 700.0, 9000.0})
-        check({2, 3, 20}, between, 400, "Another mean time between failures.");
+          "The case: a checkpoint takes a fifth of the time between failures. Young's formula is "
+          "for checkpoints that take next to no time.");
+    check({1, 0, 10}, 1000, 500, "The case: a checkpoint costs nothing.");
+    check({1, 2, 10}, 1e7, 2, "The case: next to no failures, and two intervals to choose from.");
+    check({20, 1, 10}, 100, 50, "The case: a step takes longer than the interval should be.");
 }
 
 }  // namespace
 
 std::vector<Task> tasks() {
-    return {{"finish", check_finish}, {"expected", check_expected}, {"best", check_best}};
+    return {{"finish", check_finish},
+            {"expected", check_expected},
+            {"best", check_best},
+            {"unlucky", check_unlucky}};
 }
 
 }  // namespace ddp::test
