@@ -1,7 +1,17 @@
 #pragma once
-// The contract of the exercise used_map: from the graphs of all ranks, find the bucket that hangs
-// and the ranks that cause it; and compute the gradients if find_unused_parameters is on.
-// Everything is on the host, with small numbers.
+// Exercise used_map: which bucket hangs, on which ranks, and what find_unused_parameters makes of
+// it.
+//
+//     buckets {3, 4}, {2}, {0, 1}; backward doesn't reach parameter 2 on rank 1
+//     rank 0 sends bucket 0, then 1, and waits for rank 1
+//     rank 1 sends bucket 0, and never bucket 1               bucket 1 hangs, rank 1 is absent
+//
+//     find_unused_parameters, one parameter    rank 0    rank 1    rank 2
+//     used                                     yes       no        no
+//     after backward                           8         nothing   1 (old, never cleared)
+//     after the step                           3         3         3
+//
+// The check also tries: a thousand layers with two paths into each, so visit every node once.
 #include <optional>
 #include <vector>
 
@@ -9,8 +19,7 @@
 
 namespace ddp {
 
-// A node that forward has recorded: a parameter or an operation. Its inputs stand before it. A
-// parameter has one node at most.
+// A node that forward has recorded. Its inputs stand before it.
 struct GraphNode {
     std::vector<int> inputs = {};  // numbers of other nodes; a parameter has none
     int parameter = -1;            // the parameter's number; -1 for an operation
@@ -19,12 +28,10 @@ struct GraphNode {
 using Graph = std::vector<GraphNode>;
 
 // Task search. Returns, for each of `parameters` parameters, whether backward reaches it if the
-// loss uses all of these outputs. The graph may have a thousand layers, with two paths into each:
-// visit every node once.
+// loss uses all of these outputs, which are nodes.
 std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>& outputs,
                                      int parameters);
 
-// The bucket in which the ranks of a plain DistributedDataParallel wait for ever.
 struct Hang {
     int bucket = -1;               // the first one that some rank never sends; -1 if there is none
     std::vector<int> absent = {};  // the ranks that never send it, in order
@@ -32,19 +39,18 @@ struct Hang {
     bool operator==(const Hang&) const = default;
 };
 
-// Task first_hang. Returns the first bucket that hangs. `buckets[b]` lists the parameters of bucket
-// b. Each rank sends its buckets strictly in order, each when backward has reached all parameters
-// in it. `reached[rank][parameter]` is the result of the search.
+// Task first_hang. Returns the bucket in which the ranks wait for ever. buckets[b] lists the
+// parameters of bucket b. A rank sends its buckets in order, each when it has reached all
+// parameters in it: reached[rank][parameter].
 Hang first_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached);
 
-// Task settle. Gradients of one element each, by rank and parameter; nothing where one is absent.
+// By rank and parameter, with one element each; nothing where one is absent.
 using Gradients = std::vector<std::vector<std::optional<double>>>;
 
-// Returns the gradients after a step with find_unused_parameters. `gradients` are those after
-// backward. A gradient that is there although `used[rank][parameter]` is false is an old one that
-// was never cleared; it is added like any other. The gradients of a parameter that no rank has used
-// stay as they are.
+// Task settle. Returns the gradients after a step with find_unused_parameters, from those after
+// backward: the mean over all ranks, where an old gradient counts like any other. A parameter that
+// no rank has used keeps what it has.
 Gradients settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used);
 
 }  // namespace ddp

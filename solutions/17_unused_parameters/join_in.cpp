@@ -31,7 +31,7 @@ double step_together(const RankData& data, int batch, const JoinTraining& traini
 JoinResult train_joined(const RankData& data, const JoinTraining& training,
                         std::vector<double> parameters, const SumOverRanks& sum) {
     // stub: together
-    //: A rank without a batch knows of the others only what all add up together.
+    //: A rank without a batch must learn from a sum whether the others go on.
     JoinResult result{parameters, {}};
     for (int step = 1;; step++) {
         if (step_together(data, step - 1, training, result.parameters, sum) == 0)

@@ -6,7 +6,7 @@ namespace ddp {
 
 JoinResult train_joined(const RankData& data, const JoinTraining& training,
                         std::vector<double> parameters, const SumOverRanks& sum) {
-    // A rank without a batch knows of the others only what all add up together.
+    // A rank without a batch must learn from a sum whether the others go on.
     throw NotImplemented("together");
 }
 

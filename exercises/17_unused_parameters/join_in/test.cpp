@@ -1,4 +1,4 @@
-// The exercise join_in: one thread a rank, and a meeting that knows when nobody will come any more.
+// The exercise join_in: one thread per rank, and a sum that knows when a rank will never come.
 #include "exercises/17_unused_parameters/join_in.hpp"
 
 #include <algorithm>
@@ -43,15 +43,15 @@ class Coordinator {
             sums_.assign(numbers.size(), 0);
         if (numbers.size() != sums_.size())
             fail("In sum " + std::to_string(done_ + 1) + " " + rank_name(rank) + " brings " +
-                 std::to_string(numbers.size()) + " numbers, and another one " +
+                 std::to_string(numbers.size()) + " numbers, and another rank " +
                  std::to_string(sums_.size()) +
                  ": all ranks must be at the same sum. (A rank without a batch brings as many "
                  "zeros, and validates when the others do.)");
         if (done_ == most_sums_)
-            fail("This is sum " + std::to_string(done_ + 1) + ", and " +
-                 std::to_string(most_sums_) +
-                 " are enough: one in each step, one for each validation, and one at the end. Who "
-                 "has a batch travels with the gradients.");
+            fail(
+                "This is sum " + std::to_string(done_ + 1) + ", and " + std::to_string(most_sums_) +
+                " are enough: one per step, one per validation, and one at the end. How many ranks "
+                "have a batch can travel with the gradients.");
         throw_if_broken();
         for (std::size_t i = 0; i < numbers.size(); i++)
             sums_[i] += numbers[i];
@@ -78,7 +78,7 @@ class Coordinator {
         } else if (came_ > 0 && came_ + left_ == ranks_ && broken_.empty()) {
             broken_ = std::to_string(left_) + " of " + std::to_string(ranks_) +
                       " ranks returned after " + std::to_string(done_) +
-                      " sums, and the others wait in the next one for ever: who has no batch left "
+                      " sums, and the others wait in the next one for ever: a rank without a batch "
                       "must take part in every sum that the others need.";
         }
         changed_.notify_all();
@@ -175,7 +175,7 @@ const std::vector<Variation> mistakes = {
     {"You divide by the number of all ranks, whatever training.divisor says.", all_ranks},
     {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
      those_with_a_batch},
-    {"You do not divide the sum of the gradients by anything.", [](double, double) { return 1.0; }},
+    {"You don't divide the sum of the gradients by anything.", [](double, double) { return 1.0; }},
     {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
     {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
      .divisor = all_ranks,
@@ -254,11 +254,6 @@ bool are_close(const Numbers& a, const Numbers& b) {
 // Returns what a wrong result's parameters tell of its mistake, or "".
 std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
                      const JoinTraining& training, const Numbers& begin) {
-    JoinTraining by_default = training;
-    by_default.learning_rate = JoinTraining{}.learning_rate;
-    if (are_close(in_one_thread(batches, by_default, begin, as_told(training.divisor)).parameters,
-                  yours.parameters))
-        return " Your learning rate is always 0.1: training.learning_rate says what it is.";
     for (const Variation& mistake : mistakes)
         if (are_close(in_one_thread(batches, training, begin, mistake).parameters,
                       yours.parameters))
@@ -270,17 +265,18 @@ std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
 std::string cause_of_validations(int rank, const JoinResult& yours, const JoinResult& right,
                                  const JoinTraining& training) {
     if (yours.validations.size() != right.validations.size())
-        return " That is another number of validations: they come after steps validate_every, 2 * "
-               "validate_every, ..., counted from 1, and never elsewhere.";
+        return " You say " + std::to_string(yours.validations.size()) + " validations, right are " +
+               std::to_string(right.validations.size()) +
+               ": after steps validate_every, 2 * validate_every, ..., counted from 1.";
     Numbers sums, own;
     for (const double loss : right.validations) {
         own.push_back(loss - (training.ranks - 1) / 2.0 + rank);
         sums.push_back(loss * training.ranks);
     }
     if (are_close(own, yours.validations))
-        return " Your numbers are the rank's own losses: a mean over all ranks is asked for.";
+        return " These are the rank's own losses, and not the mean over all ranks.";
     if (are_close(sums, yours.validations))
-        return " Your numbers are sums over the ranks, and not divided by the number of ALL ranks.";
+        return " These are sums over the ranks: divide them by the number of ALL ranks.";
     return "";
 }
 
@@ -306,36 +302,36 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
                         ": all must take each step alike.\n" + hint);
         if (!are_close(results[i].parameters, right.parameters))
             throw Wrong(who + " has the parameters " + text(results[i].parameters) +
-                        "; right are " + text(right.parameters) + ".\n" + hint +
-                        cause_of(results[i], batches, training, begin));
+                        "; right are " + text(right.parameters) + "." +
+                        cause_of(results[i], batches, training, begin) + "\n" + hint);
         if (!are_close(results[i].validations, right.validations))
             throw Wrong(who + " has the validation losses " + text(results[i].validations) +
-                        "; right are " + text(right.validations) + ".\n" + hint +
-                        cause_of_validations(static_cast<int>(i), results[i], right, training));
+                        "; right are " + text(right.validations) + "." +
+                        cause_of_validations(static_cast<int>(i), results[i], right, training) +
+                        "\n" + hint);
     }
 }
 
 void check_divisor(Divisor divisor) {
-    check({3, 3}, {.divisor = divisor}, "Here all have a batch in each step.");
+    check({2, 2}, {.divisor = divisor}, "The case: both ranks have a batch in each step.");
     check({3, 1}, {.divisor = divisor},
           divisor == Divisor::all_ranks
-              ? "Rank 1 has no batch in steps 2 and 3: it brings zeros, and counts as before."
-              : "Rank 1 has no batch in steps 2 and 3, and is not counted there.");
-    check({0, 4, 2}, {.divisor = divisor}, "Rank 0 has nothing at all, and ends like the others.");
-    check({2, 7, 7, 1}, {.divisor = divisor}, "Four ranks, three of them with other counts.");
-    check({0, 0}, {.divisor = divisor}, "Nobody has a batch: no step is taken.");
-    check({5}, {.divisor = divisor}, "There is one rank only.");
+              ? "The case: rank 1 has one batch. Then it brings zeros, and counts as before."
+              : "The case: rank 1 has one batch. Then it doesn't count any more.");
+    check({0, 4, 2}, {.divisor = divisor}, "The case: rank 0 has no batch at all.");
+    check({2, 7, 7, 1}, {.divisor = divisor}, "The case: four ranks.");
+    check({0, 0}, {.divisor = divisor}, "The case: no rank has a batch, so there is no step.");
+    check({5}, {.divisor = divisor}, "The case: one rank.");
 }
 
 void check_validate() {
-    check({4, 4}, {.validate_every = 2}, "All have four batches: two validations.");
+    check({4, 4}, {.validate_every = 2}, "The case: four batches each, so two validations.");
     check({1, 6}, {.validate_every = 2},
-          "Rank 0 has its part of the validation data, also when it has no batch left.");
+          "The case: rank 0 has no batch left, but still its part of the validation data.");
     check({5, 0, 2}, {.divisor = Divisor::ranks_with_a_batch, .validate_every = 3},
-          "A validation is a mean over all ranks, whatever the gradients are divided by.");
-    check({2, 3}, {.validate_every = 1}, "A validation after every step.");
-    check({3, 5}, {.validate_every = 2}, "Five steps: the validations come after steps 2 and 4.");
-    check({2, 3}, {.validate_every = 9}, "There are fewer steps than that: no validation.");
+          "The case: three ranks. A validation is a mean over all of them, whatever the divisor.");
+    check({2, 3}, {.validate_every = 1}, "The case: a validation after every step.");
+    check({2, 3}, {.validate_every = 9}, "The case: fewer steps than that, so no validation.");
 }
 
 }  // namespace
