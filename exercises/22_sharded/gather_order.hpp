@@ -1,6 +1,13 @@
 #pragma once
-// The contract of the exercise gather_order: which blocks of a sharded model are gathered when, so
-// that all ranks meet, and no more than two are there at a time.
+// Exercise gather_order: which blocks of a sharded model are gathered when, so that all ranks meet
+// and two blocks at most are there at a time.
+//
+//     two blocks    gather 0, gather 1, forward 0, release 0, forward 1, gather 0,
+//                   backward 1, release 1, reduce_scatter 1, backward 0, release 0,
+//                   reduce_scatter 0
+//
+// You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
+// The check also tries: one block, up to nine; a rank that uses no block or has made no call.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -13,9 +20,7 @@ namespace ddp {
 
 enum class Action { gather, forward, backward, release, reduce_scatter };
 
-// A call of the host. It enqueues `gather` and `reduce_scatter` on the communication's stream, and
-// `forward` and `backward` on the one that computes. `release` frees the block's gathered
-// parameters.
+// A call of the host. It enqueues work: computation and communication run at the same time.
 struct Planned {
     Action action;
     int block;
@@ -23,31 +28,29 @@ struct Planned {
     bool operator==(const Planned&) const = default;
 };
 
-// Task step_plan. Returns a step of a model of `blocks` blocks, one or more: forward from block 0
-// to the last, and backward from the last to block 0.
-//
-//  - A block is computed while it is gathered. Two blocks are gathered at a time, at most.
-//  - The next block is gathered while one is computed: its gather is enqueued before that.
+// Task step_plan. Returns a step: forward from block 0 to the last, and backward to block 0.
+//  - A block is computed while it is gathered. Two blocks at most are gathered at a time.
+//  - The gather of the next block is enqueued before a block is computed.
 //  - A block is gathered once for its forward and once for its backward. Only the last one stays in
-//    between, and is gathered once.
-//  - Behind its backward, and before the next one, a block's gradients are reduce-scattered.
+//    between.
+//  - A block's gradients are reduce-scattered after its backward, and before the next one.
 //  - After the step no block is gathered.
 std::vector<Planned> step_plan(int blocks);
 
-// Task agreed_blocks. In this step a rank may leave out blocks, which it draws by itself:
-// uses[b] says whether this rank uses block b. Returns the blocks that this rank gathers, in the
-// order of the model: the same on all ranks, and none that no rank uses. Every rank calls
-// sum_over_ranks once, with one number for each block.
+// Task agreed_blocks. uses[b] says whether this rank uses block b in this step; other ranks may use
+// others. Returns all blocks that any rank uses, in order. Every rank calls sum_over_ranks once,
+// with one number per block.
 std::vector<int> agreed_blocks(const std::vector<bool>& uses, const SumOverRanks& sum_over_ranks);
 
-// Task first_difference. The diagnosis of a step that hangs: calls[r] has the collectives that rank
-// r has enqueued, in its order.
 struct Difference {
     std::size_t place;       // the number of the first call in which ranks differ
-    std::vector<int> ranks;  // whose call there is not rank 0's; one that is missing is another one
+    std::vector<int> ranks;  // whose call there is not rank 0's, or is missing
 
     bool operator==(const Difference&) const = default;
 };
+
+// Task first_difference. Says why a step hangs. calls[r] has the collectives that rank r has
+// enqueued, in its order.
 std::optional<Difference> first_difference(const std::vector<std::vector<Planned>>& calls);
 
 }  // namespace ddp

@@ -1,15 +1,16 @@
 #pragma once
-// The contract of the exercise owners: which rank has which element, in two layouts of shards.
+// Exercise owners: which rank has which element, in two layouts of shards.
+//
+//     flat: parameters a (5 elements) and b (2), 4 ranks     a a | a a | a b | b .   (. is padding)
+//     by rows: 7 rows of 10 elements, 4 ranks                2 rows, 2 rows, 2 rows, 1 row
+//
+// The check also tries: one rank, more ranks than elements, parameters without elements.
 #include <cstddef>
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
 
 namespace ddp {
-
-// The flat layout: all parameters stand one after the other, are padded at the end until their
-// number divides, and are cut into one shard for each rank, all of one length. `sizes` has the
-// number of elements of each parameter. It may be 0, but not for all of them.
 
 struct Place {
     int rank;
@@ -18,7 +19,9 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-// Task flat_place. Returns where element number `element` of parameter number `parameter` is.
+// Task flat_place. Returns where this element of this parameter is in the flat layout: all
+// parameters one after the other, cut into one shard per rank, all of one length. `sizes` has the
+// numbers of elements. Above, element 0 of b is at {2, 1}.
 Place flat_place(const std::vector<std::size_t>& sizes, int world_size, std::size_t parameter,
                  std::size_t element);
 
@@ -29,8 +32,8 @@ struct Part {
     bool operator==(const Part&) const = default;
 };
 
-// Task flat_parts. Returns what the shard of `rank` holds, in its order. No part is empty, and
-// padding is no part.
+// Task flat_parts. Returns what the shard of `rank` holds, in its order, without padding and
+// without empty parts. Above, rank 2 has {0, 4, 5} and {1, 0, 1}.
 std::vector<Part> flat_parts(const std::vector<std::size_t>& sizes, int world_size, int rank);
 
 struct Elements {
@@ -39,11 +42,9 @@ struct Elements {
     bool operator==(const Elements&) const = default;
 };
 
-// Task row_part. The other layout cuts each parameter by itself, along its first dimension, as
-// torch.chunk does: a parameter is `rows` rows of `row_size` elements. Every rank gets as many rows
-// as the first one, rounded up, as long as there are any; so the last rank that gets rows may get
-// fewer, and those behind it get none. Returns which elements of the parameter `rank` gets; for
-// none, begin is end.
+// Task row_part. Returns which elements of one parameter `rank` gets if it is cut by rows, as
+// torch.chunk does: rows / world_size of them, rounded up, as long as there are any. For none,
+// begin is end. Above, rank 3 gets {60, 70}.
 Elements row_part(std::size_t rows, std::size_t row_size, int world_size, int rank);
 
 }  // namespace ddp

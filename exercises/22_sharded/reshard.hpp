@@ -1,6 +1,14 @@
 #pragma once
-// The contract of the exercise reshard: a checkpoint that some ranks have saved, each its shard, is
-// loaded by another number of ranks.
+// Exercise reshard: some ranks have saved a checkpoint, and a different number of ranks loads it.
+//
+//     7 elements    saved by 2 ranks     0 1 2 3 | 4 5 6 .       (. is padding)
+//                   loaded by 3 ranks    0 1 2 | 3 4 5 | 6 . .
+//
+//     rank 1 of 3 reads    {file 0, offset 3, count 1, to 0}, {file 1, offset 0, count 2, to 1}
+//
+// All shards have one length: the elements divided by the ranks, rounded up. File r has the shard
+// of rank r, with its padding.
+// The check also tries: more ranks than elements, parameters without elements.
 #include <cstddef>
 #include <vector>
 
@@ -8,11 +16,7 @@
 
 namespace ddp {
 
-// A model of `count` elements, one or more, is cut into shards of one length: `count` divided by
-// the number of ranks, rounded up. The last shards may have padding at their end, or nothing else.
-// File r has the shard of rank r, padding included.
-
-// Elements offset, ..., offset + count - 1 of a file become elements to, to + 1, ... of what reads.
+// Elements offset, ..., offset + count - 1 of a file become elements to, to + 1, ... of the result.
 struct Read {
     int file;
     std::size_t offset, count, to;
@@ -20,13 +24,12 @@ struct Read {
     bool operator==(const Read&) const = default;
 };
 
-// Task shard_reads. `from_ranks` ranks have saved. Returns what rank `rank` of `to_ranks` reads to
-// have its shard, file by file: each of its elements once, and no padding.
+// Task shard_reads. Returns what rank `rank` of `to_ranks` reads to get its shard, file by file:
+// each element once, and no padding.
 std::vector<Read> shard_reads(std::size_t count, int from_ranks, int to_ranks, int rank);
 
-// Task parameter_reads. `sizes` has the number of elements of each parameter, which stand in the
-// model one after the other. Returns what one process reads to have parameter number `parameter` as
-// a whole, as it stands in a full checkpoint. An empty parameter needs nothing.
+// Task parameter_reads. Returns what one process reads to get a whole parameter. `sizes` has the
+// numbers of elements of all parameters, which stand in the model one after the other.
 std::vector<Read> parameter_reads(const std::vector<std::size_t>& sizes, int from_ranks,
                                   std::size_t parameter);
 

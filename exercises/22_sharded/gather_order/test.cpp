@@ -1,4 +1,4 @@
-// The exercise gather_order: a plan is carried out on paper, and ranks meet or do not.
+// The exercise gather_order: plans carried out on paper, ranks that meet, and ranks that don't.
 #include "exercises/22_sharded/gather_order.hpp"
 
 #include <algorithm>
@@ -47,8 +47,8 @@ class Step {
         if (gathers_ != 2 * blocks_ - 1)
             fail("There are " + std::to_string(gathers_) + " gathers, and " +
                  std::to_string(2 * blocks_ - 1) +
-                 " are enough: the block in which forward ends is the one in which backward "
-                 "begins. It is the only one that stays; each other one is gathered twice.");
+                 " are enough: backward begins with the block in which forward ends, so "
+                 "that one can stay.");
     }
 
   private:
@@ -94,14 +94,14 @@ class Step {
                                           : text_of({action, block_of(computed_)})) +
                  ": forward goes from block 0 to the last, and backward the other way.");
         if (!is_gathered_[static_cast<std::size_t>(now.block)])
-            fail("The parameters of this block are not there: its gather comes first.");
+            fail("The parameters of this block are not there: gather it first.");
         if (to_reduce_ >= 0)
             fail("The gradients of block " + std::to_string(to_reduce_) +
-                 " should be reduce-scattered before that: only then are they freed.");
+                 " should be reduce-scattered before that, so that they are freed.");
         const int next = block_of(computed_ + 1);
         if (next >= 0 && !is_gathered_[static_cast<std::size_t>(next)])
-            fail("While this is computed, nothing is gathered: the gather of block " +
-                 std::to_string(next) + ", which is the next one, is to be enqueued before it.");
+            fail("Nothing is gathered while this is computed: enqueue the gather of block " +
+                 std::to_string(next) + ", which is the next one, before it.");
         if (action == Action::backward)
             to_reduce_ = now.block;
         computed_++;
@@ -173,10 +173,9 @@ void check_agreed_blocks() {
                             "and rank " + std::to_string(rank) + " gathers " +
                             text_of(found[rank]) + "; right is " + text_of(right) + ".\n" +
                             (found[rank] == all
-                                 ? "Nobody needs the other blocks."
-                                 : "A gather needs all ranks, also those that do not use the "
-                                   "block: they have a shard of it. If only one rank stays away, "
-                                   "the others wait for it."));
+                                 ? "No rank needs the other blocks."
+                                 : "A gather needs all ranks, also those that don't use the block: "
+                                   "they have a shard of it. If one stays away, the others wait."));
         held();
     }
 }
@@ -201,26 +200,23 @@ void check_first_difference() {
     };
     const std::vector<Planned> same = {gather(0), gather(1), reduce(1)};
     const Case cases[] = {
-        {{same, same, same}, std::nullopt, "All ranks have made the same calls."},
-        {{same}, std::nullopt, "One rank agrees with itself."},
+        {{same, same, same}, std::nullopt, "The case: all ranks have made the same calls."},
         {{same, same, {gather(0), gather(1)}, same, {gather(0)}},
          Difference{1, {4}},
-         "Rank 4 has made one call only: at the second one the others wait for it. The third, for "
-         "which rank 2 is missing as well, is not the first difference."},
+         "The case: rank 4 has made one call only. The others wait for it in the second."},
         {{{gather(0), gather(1)}, {gather(0), gather(2)}, {gather(0), gather(2)}},
          Difference{1, {1, 2}},
-         "Every rank is compared with rank 0, and not with the one before it."},
+         "The case: ranks 1 and 2 differ from rank 0, and not from each other."},
         {{{gather(0), gather(1), gather(2)}, {gather(0), gather(2), gather(1)}},
          Difference{1, {1}},
-         "Both ranks gather the same blocks, but in another order."},
+         "The case: both ranks gather the same blocks, but in a different order."},
         {{{gather(0), gather(1)}, {gather(0), reduce(1)}, {gather(0), gather(1)}},
          Difference{1, {1}},
-         "A gather and a reduce-scatter of the same block are two calls."},
+         "The case: a gather and a reduce-scatter of the same block. They are different calls."},
         {{{gather(0)}, same, same},
          Difference{1, {1, 2}},
-         "Rank 0 has not come to the second call, which ranks 1 and 2 have made: theirs is not "
-         "that of rank 0."},
-        {{{}, {}, {gather(0)}}, Difference{0, {2}}, "A rank may have made no call at all."}};
+         "The case: rank 0 has not made the second call, and ranks 1 and 2 have."},
+        {{{}, {}, {gather(0)}}, Difference{0, {2}}, "The case: two ranks have made no call."}};
     for (const Case& each : cases) {
         std::string what;
         for (std::size_t rank = 0; rank < each.calls.size(); rank++)

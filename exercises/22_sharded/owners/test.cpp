@@ -15,8 +15,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// The first divides by two ranks and by four; no other one does, and two have empty parameters, in
-// every place and several of them in a row.
+// The first divides by two ranks and by four. Some have empty parameters, also several in a row.
 const std::vector<Sizes> models = {{5, 3, 8},     {7},    {5, 0, 3, 9, 1},
                                    {1, 2, 30, 4}, {2, 1}, {0, 4, 0, 0, 3, 0}};
 constexpr int world_sizes[] = {2, 3, 4, 7, 1};
@@ -61,15 +60,15 @@ std::string cause_of(const Sizes& sizes, int world_size) {
         return Place{static_cast<int>(place / some), place % some};
     };
     const std::pair<const char*, Rule> rules[] = {
-        {"Elements are not dealt in turn: a rank has neighbours.",
+        {"Elements are not dealt in turn: a rank has elements that are neighbours.",
          [&](std::size_t p, std::size_t e) {
              return Place{static_cast<int>((before(p) + e) % ranks), (before(p) + e) / ranks};
          }},
-        {"The length of a shard is rounded up: rounded down, the last elements have no rank.",
+        {"Round the length of a shard up: rounded down, the last elements have no rank.",
          [&](std::size_t p, std::size_t e) { return cut(before(p) + e, all / ranks); }},
-        {"Nothing is padded where the number of elements divides.",
+        {"There is no padding if the number of elements divides.",
          [&](std::size_t p, std::size_t e) { return cut(before(p) + e, all / ranks + 1); }},
-        {"You cut each parameter by itself: here all of them are cut as one.",
+        {"You cut each parameter by itself. In this layout all of them are cut as one.",
          [&](std::size_t p, std::size_t e) { return cut(e, shard_of({sizes[p]}, world_size)); }},
         {"Other parameters come before this one.",
          [&](std::size_t, std::size_t e) { return cut(e, shard); }},
@@ -129,7 +128,7 @@ std::vector<Part> parts_of(const Sizes& sizes, std::size_t shard, int rank) {
 std::string cause_of(const std::vector<Part>& found, const std::vector<Part>& right,
                      const Sizes& sizes, int world_size, int rank) {
     if (found == parts_of(sizes, total(sizes) / static_cast<std::size_t>(world_size), rank))
-        return "The length of a shard is rounded up.\n";
+        return "Round the length of a shard up.\n";
     if (found.size() < right.size() &&
         std::ranges::all_of(found, [](const Part& part) { return part.begin == 0; }) &&
         !right.empty() && right[0].begin > 0)
@@ -141,14 +140,14 @@ std::string cause_of(const std::vector<Part>& found, const std::vector<Part>& ri
             is_offset &= found[i].end - found[i].begin == right[i].end - right[i].begin;
         }
         if (is_whole)
-            return "A shard ends where it ends, also within a parameter.\n";
+            return "A shard may begin and end within a parameter.\n";
         if (is_offset)
             return "begin and end count from the parameter's first element.\n";
     }
     for (const Part& part : found)
         if (part.parameter < sizes.size() && part.end > sizes[part.parameter])
-            return "A part ends behind its parameter: what fills the last shard is padding, or "
-                   "belongs to the next parameter.\n";
+            return "A part ends after the end of its parameter: there is the next parameter, or "
+                   "padding.\n";
     return "";
 }
 
@@ -185,13 +184,12 @@ std::string cause_of(const Elements& found, const Elements& right, std::size_t r
     const std::size_t elements = rows * row_size, most = (elements + ranks - 1) / ranks;
     if (found.begin % row_size != 0 || found.end % row_size != 0 ||
         found == Elements{std::min(elements, r * most), std::min(elements, (r + 1) * most)})
-        return "A row is not cut: the rows are divided among the ranks, not the elements.\n";
+        return "Don't cut a row: divide the rows among the ranks, and not the elements.\n";
     if (found == Elements{r * (rows / ranks) * row_size, (r + 1) * (rows / ranks) * row_size})
-        return "The number of rows of a rank is rounded up: rounded down, the last rows have no "
-               "rank.\n";
+        return "Round the number of rows up: rounded down, the last rows have no rank.\n";
     if (found.end - found.begin != right.end - right.begin)
-        return "Ranks get the full number of rows as long as there are any: rows are not spread as "
-               "evenly as they could be.\n";
+        return "Ranks get the full number of rows as long as there are any. Don't spread them more "
+               "evenly.\n";
     return "";
 }
 

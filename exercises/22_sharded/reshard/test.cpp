@@ -1,4 +1,4 @@
-// The exercise reshard: files that tell each element by its number are read as the student says.
+// The exercise reshard: reads carried out on files whose element i is i.
 #include "exercises/22_sharded/reshard.hpp"
 
 #include <algorithm>
@@ -41,28 +41,27 @@ void require_reads(const std::vector<Read>& reads, const std::vector<std::vector
     std::vector<long> got(end - begin, unread);
     for (const Read& read : reads) {
         if (read.count == 0)
-            throw Wrong(said + "A read of nothing is no read.");
+            throw Wrong(said + "Leave out a read of 0 elements.");
         if (read.file < 0 || static_cast<std::size_t>(read.file) >= files.size())
             throw Wrong(said + "There is no file " + std::to_string(read.file) +
-                        ": the model has ended before that.");
+                        ": the model ends before that.");
         const auto& file = files[static_cast<std::size_t>(read.file)];
         if (read.offset + read.count > file.size())
             throw Wrong(said + "Every file has " + std::to_string(file.size()) +
-                        " elements: offsets count from the file's own first one, and the files' "
-                        "length is that of the ranks that have saved.");
+                        " elements: an offset counts from the first element of its file, and the "
+                        "ranks that have saved give the length of a file.");
         for (std::size_t i = 0; i < read.count; i++) {
             const long element = file[read.offset + i];
             if (element == padding)
                 throw Wrong(said + "Element " + std::to_string(read.offset + i) + " of file " +
-                            std::to_string(read.file) +
-                            " is padding: the model has ended before that.");
+                            std::to_string(read.file) + " is padding: the model ends before that.");
             if (read.to + i >= got.size())
                 throw Wrong(said + "Only " + std::to_string(got.size()) +
-                            " elements are needed: where do these end?");
+                            " elements are needed. Where do your reads end?");
             if (got[read.to + i] != unread)
                 throw Wrong(said + "Element " + std::to_string(read.to + i) +
-                            " of the result is written twice: `to` goes on where the read before "
-                            "has ended.");
+                            " of the result is written twice: `to` goes on where the last read "
+                            "ended.");
             got[read.to + i] = element;
         }
     }
@@ -71,12 +70,12 @@ void require_reads(const std::vector<Read>& reads, const std::vector<std::vector
             throw Wrong(
                 said + "Element " + std::to_string(i) + " of the result should be element " +
                 std::to_string(begin + i) + " of the model, and is " +
-                (got[i] == unread ? "not read at all: other files may have some of what is needed."
+                (got[i] == unread ? "not read at all: do other files have some of the elements?"
                                   : "element " + std::to_string(got[i]) +
-                                        ": where does what you want begin, and in which file?"));
+                                        ": in which file do your elements begin, and where?"));
     for (std::size_t i = 1; i < reads.size(); i++)
         if (reads[i].file <= reads[i - 1].file)
-            throw Wrong(said + "One read for each file, in the order of the files.");
+            throw Wrong(said + "One read per file is enough, in the order of the files.");
 }
 
 void check_shard_reads() {
@@ -101,7 +100,7 @@ void check_shard_reads() {
 void check_parameter_reads() {
     using Sizes = std::vector<std::size_t>;
     for (const Sizes& sizes :
-         {Sizes{5, 3, 8}, {7}, {5, 0, 3, 9, 1}, {1, 2, 30, 4}, {2, 1}, {0, 4, 0, 0, 3, 0}})
+         {Sizes{5, 3, 8}, {7}, {5, 0, 3, 9, 1}, {1, 2, 30, 4}, {0, 4, 0, 0, 3, 0}})
         for (const int from : {1, 2, 3, 4, 7}) {
             const std::size_t count = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
             const auto files = files_of(count, from);
@@ -110,7 +109,8 @@ void check_parameter_reads() {
                 const std::string what = std::to_string(count) + " elements, saved by " +
                                          std::to_string(from) + " ranks; parameter " +
                                          std::to_string(p) + ", of " + std::to_string(sizes[p]);
-                trying(what + (sizes[p] == 0 ? ": it is empty, and nothing is to be read." : "."));
+                trying(what +
+                       (sizes[p] == 0 ? ": it is empty, so there is nothing to read." : "."));
                 require_reads(parameter_reads(sizes, from, p), files, begin, begin + sizes[p],
                               what);
             }
