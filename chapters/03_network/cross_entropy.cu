@@ -5,8 +5,8 @@
 //     loss                 1.42             -log(0.24)
 //     gradient      0.66  -0.76   0.10      softmax, minus 1 at the label
 //
-// The loss of a batch is the mean over its rows. Forward computes the rows' gradients as well,
-// since it has the probabilities; backward only scales them.
+// The loss of a batch is the mean over its rows. Forward has the probabilities, and so computes the
+// rows' gradients, too; backward only scales them.
 #include "03_network/cross_entropy.hpp"
 
 #include <cmath>
@@ -43,8 +43,8 @@ __device__ float row_loss(int classes, const float* logits, int label, float* gr
     return logf(sum) + largest - logits[label];
 }
 
-// Computes the rows' losses and gradients, and the mean of the losses. One block does it all: a
-// batch is small, and so this is one launch. A thread takes a whole row.
+// Computes the rows' losses and gradients, and the mean of the losses. One block is enough for a
+// batch, and saves a launch. Each thread computes whole rows.
 __global__ void mean_loss(int batch, int classes, const float* logits, const int* labels,
                           float* losses, float* gradients, float* mean) {
     for (std::size_t row : column_range(batch))

@@ -32,20 +32,20 @@ class Module {
 
     // Computes the layer's output and records the operation on the tape of `input`. The first
     // dimension of `input` is the batch. Throws std::invalid_argument if the layer does not accept
-    // the other dimensions. A model that takes more than one tensor has a forward of its own, and
-    // leaves this one, which throws std::logic_error.
+    // the other dimensions. A model with several inputs has its own forward instead, and this one
+    // throws std::logic_error.
     virtual Variable forward(Variable /*input*/) {
         throw std::logic_error(name_ + " does not take one tensor: call its own forward");
     }
 
-    // Returns all that is learned, in the order of the network, each parameter once.
+    // Returns the parameters, in the order of the network, each of them once.
     virtual Parameters parameters() const { return {}; }
 
-    // Returns the state that is not learned, in the order of the network.
+    // Returns the buffers, in the order of the network.
     virtual std::vector<NamedTensor> buffers() const { return {}; }
 
-    // Switches between training and evaluation: some layers (BatchNorm) compute differently in the
-    // two modes. A new layer is in training mode.
+    // Switches between training, in which a layer begins, and evaluation. Some layers (BatchNorm)
+    // compute differently in the two modes.
     virtual void set_training(bool is_training) { is_training_ = is_training; }
     bool is_training() const { return is_training_; }
 

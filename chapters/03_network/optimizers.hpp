@@ -1,5 +1,5 @@
 #pragma once
-// The two optimizers of the book: SGD with momentum (sgd_momentum.cu) and Adam (adam.cu).
+// The two optimizers of the book: SGD with momentum (sgd_momentum.cu) and Adam (layers/adam.cu).
 #include <unordered_map>
 
 #include "01_sgd/sgd.hpp"
@@ -17,7 +17,7 @@ class Sgd : public Optimizer {
     Sgd(Parameters parameters, double learning_rate, double momentum = 0.9,
         double weight_decay = 0.0);
     void step() override;
-    // Does the same, and in the same pass writes 0 over every gradient that it reads.
+    // Takes a step, and in the same pass writes 0 over every gradient that it reads.
     void step_and_write_zeros();
     OptimizerState state() override;  // each parameter's momentum_buffer
 
@@ -28,7 +28,7 @@ class Sgd : public Optimizer {
     std::vector<Tensor> velocities_;  // one per parameter
 };
 
-// Adam (Kingma and Ba, 2015): every number gets a step length of its own, from running means of its
+// Adam (Kingma and Ba, 2015): every number gets its own step length, from running means of its
 // gradient and of the gradient's square. PyTorch's formula, with weight_decay * value added to the
 // gradient.
 class Adam : public Optimizer {
@@ -42,8 +42,8 @@ class Adam : public Optimizer {
     void step() override;
     OptimizerState state() override;  // each parameter's exp_avg, exp_avg_sq and step
 
-    static constexpr double beta1 = 0.9;    // the share of the old mean that is kept in a step
-    static constexpr double beta2 = 0.999;  // the same for the mean square
+    static constexpr double beta1 = 0.9;    // how much of the old mean a step keeps
+    static constexpr double beta2 = 0.999;  // and of the old mean square
 
   protected:
     struct State {
@@ -75,10 +75,10 @@ class FusedAdam final : public Adam {
 
 // ---- The same, faster: backward adds to zeros
 
-// A step and a zero that save a pass over the memory; the results are the same to the bit. Sgd
-// reads every gradient anyway, and leaves zeros in its place. The gradient is absent then, as it
-// always is after a zero. But a backward that is known to reach it may add to these zeros instead
-// of overwriting them, and that saves a BLAS the pass in which it clears its result.
+// Steps and zeroes in one pass over the memory; the results are the same to the bit. Sgd reads
+// every gradient anyway, and leaves a zero in its place. The gradient is then absent, as after any
+// zero. But the next backward can add to these zeros instead of overwriting them, which saves a
+// BLAS the pass in which it clears its result.
 //
 // Between step_and_zero() and the next begin_backward() only these two may use the gradients.
 class ZeroedGradients {

@@ -44,21 +44,21 @@ Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader);
 
 // ---- The rest can wait: steps without an epoch around them
 
-// Makes single steps, each with a loss of its own. For the demonstrations and benches of later
-// chapters, whose models, samples and gradients come from elsewhere.
+// Takes single steps, each with its own loss: for the demonstrations and benches of later
+// chapters.
 class SmallTraining {
   public:
     // Both must outlive this object.
     SmallTraining(Device& device, Optimizer& optimizer) : gradients_(optimizer), tape_(device) {}
 
-    // Makes a step, and returns its loss, on the device: `loss_of` records it on the tape.
-    // `backward` may take the place of tape.backward(loss), and do more before the optimizer's
-    // step: averaging the gradients, for example. Enqueues only.
+    // Takes a step, and returns its loss, on the device: `loss_of` records it on the tape.
+    // `backward` replaces tape.backward(loss), and can do more before the optimizer's step, such
+    // as averaging the gradients. Enqueues only.
     using Loss = std::function<Variable(Tape& tape)>;
     using Backward = std::function<void(Variable loss)>;
     Tensor step(const Loss& loss_of, const Backward& backward = {});
-    // Makes a step with the gradients that `compute` leaves in the parameters: those of several
-    // micro-batches or of several replicas, for example.
+    // Takes a step with the gradients that `compute` leaves in the parameters, such as the sums
+    // of several micro-batches or replicas.
     void step(const std::function<void()>& compute);
 
   private:
