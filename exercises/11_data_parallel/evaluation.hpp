@@ -1,7 +1,18 @@
 #pragma once
-// The contract of the exercise evaluation: how good a model is on the samples of all ranks.
+// Exercise evaluation: how good is the model on the samples of all ranks?
+//
+//                taken for cat   for dog    recall
+//     5 cats             4            1      4 / 5
+//     1 dog              1            0      0 / 1
+//
+//     accuracy 4 / 6 = 0.67, mean recall (0.8 + 0) / 2 = 0.4
+//
+// You may call: rank.all_gather(x), with x a number, a struct of numbers or a std::string of bytes;
+// std::memcpy().
+// The check also tries: one rank, ranks and classes without samples, numbers far from 0.
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "05_ranks/rank.hpp"
@@ -15,15 +26,12 @@ struct Confusion {
     std::vector<std::int64_t> counts;
 };
 
-// Task confusion. Returns the sum of all ranks' tables, on every rank. All ranks call it together,
-// with the same number of classes; a rank without samples passes zeros.
+// Task confusion. Returns the sum of all ranks' tables, on every rank.
 Confusion confusion_of_all(Rank& rank, const Confusion& mine);
 
 struct Scores {
-    double accuracy = 0;  // correct predictions / samples
-    // A class's recall is its correct predictions / its samples. The mean is over the classes that
-    // have samples.
-    double mean_recall = 0;
+    double accuracy = 0;     // correct predictions / samples
+    double mean_recall = 0;  // of correct predictions / samples, over the classes with samples
 };
 
 // Task scores. Returns both scores of a table; 0 if it has no samples.
@@ -40,9 +48,8 @@ struct Spread {
     }
 };
 
-// Task spread. Returns the spread of all ranks' numbers together, the same bits on every rank. It
-// is right to 9 digits, even if the mean is a million times the standard deviation. Some ranks may
-// have no numbers. All ranks call it together.
+// Task spread. Returns the spread of all ranks' numbers together, the same bits on every rank, and
+// right to 9 digits, even if the mean is a million times the standard deviation.
 Spread spread_of_all(Rank& rank, const Spread& mine);
 
 }  // namespace ddp

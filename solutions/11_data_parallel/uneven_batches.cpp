@@ -2,8 +2,6 @@
 // exercises/11_data_parallel/README.md first.
 #include "exercises/11_data_parallel/uneven_batches.hpp"
 
-#include "03_network/cross_entropy.hpp"
-
 namespace ddp {
 namespace {
 

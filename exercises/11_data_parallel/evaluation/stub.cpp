@@ -2,8 +2,6 @@
 // exercises/11_data_parallel/README.md first.
 #include "exercises/11_data_parallel/evaluation.hpp"
 
-#include <cstring>
-
 namespace ddp {
 namespace {
 
