@@ -2,8 +2,6 @@
 // exercises/12_sampler/README.md first.
 #include "exercises/12_sampler/exact_metric.hpp"
 
-#include "12_sampler/sampler.hpp"
-
 namespace ddp {
 
 std::vector<double> weights_of_padded(int samples, int rank, int world_size) {

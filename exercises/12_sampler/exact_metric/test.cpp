@@ -28,13 +28,13 @@ void check_weights_of(int samples, int world_size, const std::string& hint) {
             throw Wrong(case_of(samples, world_size) + "rank " + std::to_string(rank) + " has " +
                         std::to_string(indices.size()) + " indices, and you give it " +
                         std::to_string(weights.size()) +
-                        " weights: one for each, also for padding.");
+                        " weights. Give each index one, also padding.");
         for (std::size_t i = 0; i < indices.size(); i++)
             if (weights[i] != 0 && weights[i] != 1)
                 throw Wrong(case_of(samples, world_size) + "rank " + std::to_string(rank) +
                             " gives its index number " + std::to_string(i) + " the weight " +
                             std::to_string(weights[i]).substr(0, 4) +
-                            ": a weight is 1, or 0 for padding. (Sums of counts stay whole.)");
+                            ": a weight is 1, or 0 for padding.");
         for (std::size_t i = 0; i < indices.size(); i++)
             counted[static_cast<std::size_t>(indices[i])] += weights[i];
     }
@@ -53,17 +53,15 @@ void check_weights_of(int samples, int world_size, const std::string& hint) {
                             std::to_string(rank + static_cast<int>(i) * world_size) +
                             " of the padded order, and you give it " +
                             std::to_string(static_cast<int>(weights[i])) +
-                            ". Each sample counts once in your weights, but not the FIRST time it "
-                            "comes.");
+                            ". Each sample counts once, but not the FIRST time it comes.");
     }
 }
 
 void check_weights() {
-    check_weights_of(24, 2, "Nothing is padded here.");
-    check_weights_of(10, 4, "Two samples are there twice, to make four ranks even.");
-    check_weights_of(103, 7, "Two samples are there twice, to make seven ranks even.");
-    check_weights_of(5, 4, "Only one rank has an index of its own in the last round.");
-    check_weights_of(2, 7, "There are so few samples that some are there more than twice.");
+    check_weights_of(10, 4, "The case: two samples are there twice, to make four ranks even.");
+    check_weights_of(24, 2, "The case: nothing is padded.");
+    check_weights_of(5, 4, "The case: only one rank has an index of its own in the last round.");
+    check_weights_of(2, 7, "The case: some of so few samples are there more than twice.");
 }
 
 // ---- Task balanced_accuracy
@@ -137,21 +135,20 @@ void check_balanced_accuracy() {
     const double right = (5.0 / 6 + 1.0 / 3 + 0) / 3;
     check_metric(
         predicted, label, 1, false, right,
-        "One rank: of each class the share that was classified correctly, then the mean over the "
-        "classes, however rare.");
+        "The case: one rank. Of each class take the share that was classified correctly, then the "
+        "mean over the classes.");
     for (const int world_size : {2, 3, 4})
         check_metric(predicted, label, world_size, false, right,
                      "The ranks have unequal numbers of each class: a mean of means is not the "
                      "mean. Add up what can be added, and divide last.");
     for (const int world_size : {3, 4})
         check_metric(predicted, label, world_size, true, right,
-                     "Some samples are there twice, once with the weight 0: both what is right and "
-                     "what is counted have to be weighted.");
-    check_metric(predicted, label, 12, false, right, "Two ranks have no answer at all here.");
+                     "Some samples are there twice, once with the weight 0. Weigh both the correct "
+                     "answers and all answers.");
+    check_metric(predicted, label, 12, false, right, "The case: two ranks have no answer at all.");
     check_metric({0, 1, 1}, {0, 1, 0}, 2, false, 0.75,
-                 "No car occurs here: of what does not occur nothing was missed, and it has no "
-                 "part in the mean.");
-    check_metric({}, {}, 2, false, 0, "Nobody has any answer here.");
+                 "The case: no car occurs, so this class has no part in the mean.");
+    check_metric({}, {}, 2, false, 0, "The case: no rank has any answer.");
 }
 
 // ---- Task worst_padding
@@ -194,9 +191,6 @@ std::string cause_of_worst(double yours, double n, double world_size) {
                "0.\n";
     if (yours == 0)
         return "Yours is 0: int divided by int drops the rest in C++.\n";
-    if (is(2 * p / (n + p)))
-        return "That is the padded accuracy if the padded samples are right; the exact one is not "
-               "0.\n";
     if (is(p * (n - p) / (n * n)))
         return "The padded accuracy is divided by n + p, not by n.\n";
     return "";
@@ -208,19 +202,16 @@ void check_worst(int samples, int world_size, const std::string& hint) {
     if (!(std::abs(predicted - measured) < 1e-9))
         throw Wrong(case_of(samples, world_size) + "you predict " + std::to_string(predicted) +
                     "; of all " + std::to_string(1u << samples) +
-                    " ways to be right and wrong the worst is "
-                    "wrong by " +
-                    std::to_string(measured) + ".\n" +
-                    cause_of_worst(predicted, samples, world_size) + hint);
+                    " ways to be right and wrong, the worst is off by " + std::to_string(measured) +
+                    ".\n" + cause_of_worst(predicted, samples, world_size) + hint);
 }
 
 void check_worst_padding() {
-    check_worst(12, 4, "Nothing is padded here.");
+    check_worst(12, 4, "The case: nothing is padded.");
     check_worst(
         10, 4,
         "Two samples are there twice. The exact accuracy is not 0 either if they are right.");
-    check_worst(9, 8, "Seven of nine samples are there twice.");
-    check_worst(11, 3, "One sample is there twice.");
+    check_worst(9, 8, "The case: seven of nine samples are there twice.");
 }
 
 }  // namespace
