@@ -1,6 +1,15 @@
 #pragma once
-// The contract of the exercise leaders: a two-level all-reduce in which one rank of each node
-// speaks for the others.
+// Exercise leaders: an all-reduce on two levels, in which one rank of each node speaks for all.
+//
+//     nodes of 2 and 1 ranks: ranks 0 1 and 2; 0 and 2 are leaders, the array has 2 chunks
+//
+//     round 0    1 to 0: all, add                 each rank to its leader
+//     round 1    0 to 2: chunk 1, add             2 to 0: chunk 0, add       the leaders' ring:
+//     round 2    0 to 2: chunk 0, replace         2 to 0: chunk 1, replace   2 (H - 1) rounds
+//     round 3    0 to 1: all, replace             each leader to its node
+//
+// The check also tries: two to five nodes of one to four ranks. If all nodes have one rank, the
+// first and the last round are left out.
 #include <vector>
 
 #include "exercises/message_plan.hpp"
@@ -8,36 +17,25 @@
 
 namespace ddp {
 
-// Ranks are numbered node after node: node h has ranks_on_node[h] of them, one or more. The first
-// rank of a node is its leader. There are two or more nodes.
-//
-// Task leader_plan. Returns the messages of this all-reduce:
-//
-//     round 0             each rank that is no leader sends its whole array to its leader
-//     2 (H - 1) rounds    the H leaders sum up round a ring, as in 09_all_reduce: leader 0 sends to
-//                         leader 1, and so on; the array has H chunks, and a message is one chunk,
-//                         whichever of them the ring begins with
-//     the last round      each leader sends the whole sum to the other ranks of its node
-//
-// If all nodes have one rank, the first and the last round are left out.
+// Task leader_plan. Returns the messages. Ranks are numbered node after node, and a leader is the
+// first rank of its node. The ring is 09_all_reduce's, with H chunks for the H leaders.
 MessagePlan leader_plan(const std::vector<int>& ranks_on_node);
 
-// Task port_load. What one port of a node sends to other nodes in an all-reduce of `bytes` bytes:
-// the port that sends most. Every node has `ports` ports, from 1 to ranks_per_node, and the rank
-// at place i of its node uses port i % ports.
 struct PortLoad {
     int messages;
     double bytes;
 };
 struct EvenNodes {
-    int nodes, ranks_per_node, ports;
+    int nodes, ranks_per_node;
+    int ports;  // of each node: the rank at place i uses port i % ports
 };
+
+// Task port_load. Returns what the busiest port sends to other nodes in an all-reduce of `bytes`.
 PortLoad leader_load(const EvenNodes& cluster, double bytes);  // by the plan above
 PortLoad rail_load(const EvenNodes& cluster, double bytes);    // by 21_cluster's two levels
 
-// Task divisors. An average: before its first message to another node, the leader of node h divides
-// the sum of its node by divisors[h]; nothing is divided later. Returns the divisors with which
-// every rank ends with the mean of all ranks.
+// Task divisors. Leader h divides the sum of its node by divisors[h], and nothing is divided later.
+// Returns the divisors with which every rank ends with the mean of all ranks.
 std::vector<double> leader_divisors(const std::vector<int>& ranks_on_node);
 
 }  // namespace ddp

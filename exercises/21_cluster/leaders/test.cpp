@@ -39,14 +39,13 @@ void check_speakers(const PlanCase& now, const MessagePlan& plan, const std::str
                     throw Wrong(what + "rank " + std::to_string(message.from) + " sends to rank " +
                                 std::to_string(message.to) + " on another node, but rank " +
                                 std::to_string(rank) +
-                                " is no leader. The leader of node h is the first rank of that "
-                                "node, behind all ranks of the nodes before it.");
+                                " is not a leader. The leader is the first rank of its node.");
     const Sent sent = sent_by(plan, now.node_of);
     const auto silent = std::ranges::find(sent.messages, 0);
     if (silent != sent.messages.end())
         throw Wrong(what + "node " + std::to_string(silent - sent.messages.begin()) +
-                    " sends nothing to other nodes. The leader of node h is the first rank of that "
-                    "node, behind all ranks of the nodes before it.");
+                    " sends nothing to other nodes. Its leader is the first rank of that node, and "
+                    "comes after all ranks of the nodes before it.");
     held();
 }
 
@@ -56,15 +55,16 @@ void check_sums(const PlanCase& now, const MessagePlan& plan, const std::string&
         return held();
     std::string hint;
     if (wrong->times > 0)
-        hint = "What is complete replaces what a rank has; only the first half of the ring adds.";
+        hint = "A complete sum replaces what a rank has; only the first half of the ring adds.";
     else if (!now.is_leader(wrong->rank))
         hint = "In the last round each leader sends the whole sum to the ranks of its node.";
     else if (!now.is_leader(wrong->of))
-        hint = "In round 0 each rank that is no leader sends its array to its leader, which adds.";
+        hint = "In round 0 each rank sends its array to its leader, which adds.";
     else
         hint =
-            "Round the ring, the first H - 1 rounds leave one complete chunk with each leader; "
-            "the H - 1 after them bring it to the others.";
+            "After H - 1 rounds of the ring each leader has one complete chunk; the next H - 1 "
+            "rounds "
+            "bring it to the others.";
     throw Wrong(what + "at the end " + wrong->text() + ".\n" + hint);
 }
 
@@ -74,12 +74,12 @@ void check_ring(const PlanCase& now, const MessagePlan& plan, const std::string&
     const Sent sent = sent_by(plan, now.node_of);
     for (std::size_t node = 0; node < sent.shares.size(); node++) {
         if (!is_near(sent.shares[node], 1.0 * steps / now.nodes))
-            throw Wrong(what + "from node " + std::to_string(node) + " go " +
+            throw Wrong(what + "node " + std::to_string(node) + " sends " +
                         format_fixed(sent.shares[node], 3) +
-                        " K bytes to other nodes, where K are those of the array; round the ring "
-                        "of leaders it is 2 (H - 1) / H K = " +
+                        " times the array to other nodes; round the ring of leaders it is "
+                        "2 (H - 1) / H = " +
                         format_fixed(1.0 * steps / now.nodes, 3) +
-                        " K. Each of its messages is one of H chunks.");
+                        ". Each of its messages is one of H chunks.");
         if (sent.messages[node] != steps)
             throw Wrong(what + "node " + std::to_string(node) + " sends " +
                         format_count(sent.messages[node], "message") +
@@ -90,7 +90,7 @@ void check_ring(const PlanCase& now, const MessagePlan& plan, const std::string&
     const std::size_t rounds = static_cast<std::size_t>(steps + (now.ranks > now.nodes ? 2 : 0));
     if (plan.rounds.size() != rounds)
         throw Wrong(what + "your plan has " + std::to_string(plan.rounds.size()) +
-                    " rounds; by the contract it has " + std::to_string(rounds) + ".");
+                    " rounds; it should have " + std::to_string(rounds) + ".");
     held();
 }
 
@@ -106,7 +106,7 @@ void check_seconds(const PlanCase& now, const MessagePlan& plan, const std::stri
                     format_seconds(yours) + " by your plan; a ring of leaders takes " +
                     format_seconds(right) +
                     ".\nIn each round every leader sends one chunk to the next leader: the one "
-                    "that it was sent in the round before.");
+                    "that it got in the round before.");
     held();
 }
 
@@ -121,7 +121,7 @@ void check_leader_plan() {
         trying("");
         if (plan.chunks != now.nodes)
             throw Wrong(what + "your array has " + std::to_string(plan.chunks) +
-                        " chunks. The ring is one of H leaders, so there are H.");
+                        " chunks. The ring has H leaders, so it should have H.");
         check_plan(plan, now.ranks);
         check_speakers(now, plan, what);
         check_sums(now, plan, what);
@@ -164,15 +164,15 @@ std::string cause_of(const EvenNodes& cluster, bool is_rails, double bytes, cons
         return "You divide by L and then by H, as rails do. A leader has the sum of all L ranks of "
                "its node, and sends all of it.\n";
     if (is_near(yours.bytes, right.bytes / 2))
-        return "That is half of it: the sums go round the ring, too.\n";
+        return "That's half of it: the sums go round the ring, too.\n";
     if (is_near(yours.bytes, right.messages * bytes))
         return "A message is a chunk, and not the whole array.\n";
     if (is_near(yours.bytes, 2.0 * (ranks - 1) / ranks * bytes))
-        return "That is one ring of all ranks.\n";
+        return "That's one ring of all ranks.\n";
     if (is_rails && is_near(yours.bytes, 2.0 * (nodes - 1) / ranks * bytes))
-        return "That is one rail. Where there are fewer ports than ranks, a port has several.\n";
+        return "That's one rail. If there are fewer ports than ranks, a port has several.\n";
     if (is_rails && is_near(yours.bytes, 2.0 * (nodes - 1) / nodes * bytes))
-        return "That is the whole node. Its rails use several ports.\n";
+        return "That's the whole node. Its rails use several ports.\n";
     return "";
 }
 
@@ -195,17 +195,15 @@ void check_load(const EvenNodes& cluster, bool is_rails, const std::string& hint
 }
 
 void check_port_load() {
-    check_load({4, 3, 3}, false, "Of three ports, leaders use one.");
-    check_load({2, 2, 1}, false, "One rank of the node speaks, whatever the others do.");
-    check_load({3, 1, 1}, false, "Three nodes: 2 (H - 1) messages with a third of the array each.");
-    check_load({2, 2, 2}, true, "Each rail has a port, and half of the array.");
-    check_load({4, 3, 1}, true, "All rails of a node use the one port.");
-    check_load({4, 4, 2}, true, "Two rails use each port.");
+    check_load({4, 3, 3}, false, "The case: three ports, of which leaders use one.");
+    check_load({2, 2, 1}, false, "The case: one port.");
+    check_load({3, 1, 1}, false, "The case: three nodes of one rank.");
+    check_load({2, 2, 2}, true, "The case: a port for each rail.");
+    check_load({4, 3, 1}, true, "The case: one port for all rails of a node.");
+    check_load({4, 4, 2}, true, "The case: two rails per port.");
     check_load({3, 5, 2}, true,
-               "Five rails and two ports: the places 0, 2 and 4 use port 0, which sends most.");
-    check_load({2, 7, 3}, true,
-               "Seven rails and three ports: the places 0, 3 and 6 use port 0, which sends most.");
-    check_load({3, 1, 1}, true, "One rank a node: one rail.");
+               "The case: five rails and two ports. The places 0, 2 and 4 use port 0, which sends "
+               "most.");
 }
 
 // ---- Task divisors
@@ -233,10 +231,10 @@ void check_divisors_of(const std::vector<int>& ranks_on_node, const std::string&
     std::string cause;
     if (is_near(result, mean_of_means))
         cause =
-            "You divide by L and then by H. That is the mean of the nodes' means, in which a "
-            "rank counts more if its node has few ranks.\n";
+            "You divide by L and then by H. That's the mean of the nodes' means, in which a rank "
+            "counts more if its node has few ranks.\n";
     else if (is_near(result, right * ranks))
-        cause = "That is the sum.\n";
+        cause = "That's the sum.\n";
     else if (is_near(result, mean_of_means * static_cast<double>(divisors.size())))
         cause = "That adds up the means of the nodes.\n";
     throw Wrong(what + "the ranks have 1, 2, ..., " + std::to_string(ranks) + ", and the mean is " +
@@ -245,9 +243,9 @@ void check_divisors_of(const std::vector<int>& ranks_on_node, const std::string&
 }
 
 void check_divisors() {
-    check_divisors_of({3, 1}, "Each of the four summands counts a quarter.");
-    check_divisors_of({1, 2, 4}, "Each of the seven summands counts a seventh.");
-    check_divisors_of({2, 2}, "Where all nodes are equal, several ways are right.");
+    check_divisors_of({3, 1}, "The case: four ranks, so each summand counts a quarter.");
+    check_divisors_of({1, 2, 4}, "The case: seven ranks, so each summand counts a seventh.");
+    check_divisors_of({2, 2}, "The case: equal nodes, for which several ways are right.");
 }
 
 }  // namespace

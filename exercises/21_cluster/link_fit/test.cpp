@@ -45,12 +45,12 @@ CostModel line_through(const MessageTime& one, const MessageTime& other) {
 std::string cause_of(std::vector<MessageTime> times, const CostModel& line) {
     const auto is = [&](const CostModel& wrong) { return is_near(line, wrong, 1e-6, 1e-6); };
     if (is(line_by_weight(times, 2)) || is(line_by_weight(times, 0)))
-        return "That is the line with the smallest squares, to which every time adds its own: also "
-               "those that are wrong.\n";
+        return "That's the line with the smallest squares, and the wrong times have the largest "
+               "ones.\n";
     std::ranges::sort(times, {}, &MessageTime::bytes);
     if (is(line_through(times.front(), times.back())))
-        return "That is the line through the shortest and the longest message. Either may have "
-               "been disturbed.\n";
+        return "That's the line through the shortest and the longest message. Either may be "
+               "wrong.\n";
     return "";
 }
 
@@ -84,34 +84,35 @@ double noise(std::size_t i) {
 void check_robust() {
     check_robust_of(
         "All of them are on a line, to the last digit.", [](std::size_t) { return 0.0; }, 1e-6,
-        1e-6, "Begin with any line through two of them.");
+        1e-6, "The case: any line through two of them is right.");
     check_robust_of(
         "One of them is twice as long as it should be.",
         [](std::size_t i) { return i == 7 ? 1.0 : 0; }, 1e-6, 1e-6,
-        "Eleven times are on one line.");
+        "The case: eleven times are on one line.");
     check_robust_of(
         "The longest message took a thousand times as long as it should.",
         [](std::size_t i) { return i == 11 ? 999.0 : 0; }, 1e-6, 1e-6,
-        "By how much it is wrong makes no difference, if most times decide.");
+        "The case: all but the longest are on one line.");
     check_robust_of(
         "The shortest message took three times as long as it should.",
-        [](std::size_t i) { return i == 0 ? 2.0 : 0; }, 1e-6, 1e-6, "All others are on one line.");
+        [](std::size_t i) { return i == 0 ? 2.0 : 0; }, 1e-6, 1e-6,
+        "The case: all but the shortest are on one line.");
     check_robust_of(
         "Three of them, the longest, took twice as long as they should.",
         [](std::size_t i) { return i >= 9 ? 1.0 : 0; }, 1e-6, 1e-6,
-        "These three are on a line as well, but the other nine are on another one.");
+        "The case: three times are on a wrong line, and nine on the right one.");
     check_robust_of(
         "Three of them, the shortest, took 1 ms longer than they should.",
         [](std::size_t i) {
             const double bytes = 1024 * std::pow(2.0, 12.0 / 11 * i);
             return i < 3 ? 1e-3 / true_link.seconds(static_cast<std::size_t>(bytes)) : 0;
         },
-        1e-3, 1e-3, "Three short messages are wrong, and the other nine times are on one line.");
+        1e-3, 1e-3, "The case: three short messages are wrong, and nine times are on one line.");
     check_robust_of(
         "Each is wrong by 2 % at most, and three are twenty times as long.",
         [](std::size_t i) { return i == 2 || i == 5 || i == 10 ? 19.0 : noise(i); }, 0.2, 0.05,
-        "No line passes through all of them now. That with the smallest median of errors passes "
-        "near most of them: are your errors relative?");
+        "The case: no line passes through most of them. The line with the smallest median of "
+        "errors passes near most of them. Are your errors relative?");
 }
 
 // ---- Task wire
@@ -142,14 +143,15 @@ void check_wire_of(int nodes, int ranks_per_node, int levels, const std::string&
     std::string cause;
     if (is_near(yours, right.bus_bandwidth, 1e-6))
         cause =
-            "You take the bus bandwidth for that of the network. It counts what each rank "
-            "sends in one ring, and on two levels most of that stays within a node.\n";
+            "That's the bus bandwidth itself. It counts what each rank sends in one ring, and on "
+            "two "
+            "levels most of that stays within a node.\n";
     else if (is_near(yours, algorithm, 1e-6))
-        cause = "That is K / t, the array by the time.\n";
+        cause = "That's K / t, the array by the time.\n";
     else if (is_near(yours, algorithm * 2 * (nodes - 1) / nodes, 1e-6))
-        cause = "That is right for two levels, and this is one ring.\n";
+        cause = "That's right for two levels, and this is one ring.\n";
     else if (is_near(yours, right.wire_bandwidth / ranks_per_node, 1e-6))
-        cause = "That is what one rank of the node has sent.\n";
+        cause = "That's what one rank of the node has sent.\n";
     throw Wrong(format_count(nodes, "node") + " of " + format_count(ranks_per_node, "rank") +
                 (levels == 1 ? ", one ring" : ", two levels") + ", a bus bandwidth of " +
                 format_bandwidth(right.bus_bandwidth) + ": " +
@@ -159,11 +161,12 @@ void check_wire_of(int nodes, int ranks_per_node, int levels, const std::string&
 }
 
 void check_wire() {
-    check_wire_of(2, 2, 2, "2 (N - 1) / N K are 1.5 K here, and 2 (H - 1) / H K are 1 K.");
-    check_wire_of(4, 3, 1, "Round one ring it does not depend on the number of nodes.");
-    check_wire_of(2, 2, 1, "Round one ring, what leaves a node is what one rank sends.");
-    check_wire_of(4, 8, 2, "Four nodes of eight ranks.");
-    check_wire_of(3, 1, 2, "One rank a node: both are the same.");
+    check_wire_of(2, 2, 2, "The case: 2 (N - 1) / N K is 1.5 K, and 2 (H - 1) / H K is 1 K.");
+    check_wire_of(4, 3, 1, "The case: one ring through four nodes.");
+    check_wire_of(2, 2, 1,
+                  "The case: one ring, in which one rank of a node sends to another node.");
+    check_wire_of(4, 8, 2, "The case: four nodes of eight ranks.");
+    check_wire_of(3, 1, 2, "The case: one rank per node, so both are the same.");
 }
 
 // ---- Task link
@@ -177,16 +180,15 @@ std::string cause_of_link(int nodes, int ranks_per_node, const CostModel& yours)
     const auto is = [](double factor, double wrong) { return is_near(factor, wrong, 0.02); };
     const double bus = 2 * (ranks - 1) / ranks;
     if (is(alpha, 1 / bus) || is(beta, 1 / bus))
-        return "You take the bus bandwidth for K / t.\n";
+        return "The bus bandwidth is not K / t, but 2 (N - 1) / N K / t.\n";
     if (is(alpha, steps))
-        return "Your alpha is that of the whole all-reduce, which has 2 (H - 1) messages one after "
-               "the other.\n";
+        return "Your alpha is for the whole all-reduce, which has 2 (H - 1) messages one after the "
+               "other.\n";
     if (is(alpha, steps / (2 * (ranks - 1))))
         return "You count the rounds of one ring of all ranks. Those within a node take no time "
                "here.\n";
     if (is(beta, steps / ranks))
-        return "Your beta is that of a byte of the array. A message has only a part of the "
-               "array.\n";
+        return "Your beta is for a byte of the array. A message has only a part of the array.\n";
     if (is(beta, 1.0 / ranks_per_node))
         return "Your messages have K / H bytes. There are L rails, each with a part of it.\n";
     return "";
@@ -207,9 +209,10 @@ void check_link_of(int nodes, int ranks_per_node, const Disturb& disturb, double
                              format_count(ranks_per_node, "rank") + ". " + what + " You say " +
                              text_of(yours) + "; the link has " + text_of(true_link);
     if (!is_near(yours, true_link, 4 * tolerance, tolerance))
-        throw Wrong(told + ".\n" + cause_of_link(nodes, ranks_per_node, yours) +
-                    "The seconds of an all-reduce are a line over its bytes. What are its two "
-                    "numbers, in those of a message?");
+        throw Wrong(
+            told + ".\n" + cause_of_link(nodes, ranks_per_node, yours) +
+            "The seconds of an all-reduce are a line over its bytes. How many messages, and of "
+            "how many bytes, follow one another in it?");
     for (const double bytes : {1e5, 3e6, 5e7}) {  // what the student was not shown
         const double predicted =
             bytes / simulated(nodes, ranks_per_node, 2, yours, bytes).bus_bandwidth;
@@ -226,7 +229,6 @@ void check_link() {
     const Disturb none = [](std::size_t) { return 0.0; };
     check_link_of(4, 3, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
     check_link_of(2, 2, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
-    check_link_of(3, 1, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
     check_link_of(
         4, 2, [](std::size_t i) { return i == 0 || i == 8 || i == 10 ? 4.0 : 0; }, 1e-6,
         "Eleven all-reduces, of which three took five times as long as they should.");

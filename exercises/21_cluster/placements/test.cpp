@@ -60,13 +60,12 @@ Chunks followed(const Count& count, const NodeOf& node_of, const Chunks& chunks)
 }
 constexpr Count by_contract{"", true, true, true, false, false};
 constexpr Count wrong_counts[] = {
-    {"That is the first half of the steps. The sums go round, too.\n", true, false, true, false,
+    {"That's the first half of the steps. The sums go round, too.\n", true, false, true, false,
      false},
     {"Your ring is not closed: the last rank sends to rank 0.\n", true, true, false, false, false},
-    {"That is what comes to each node. Asked for is what leaves it.\n", true, true, true, true,
-     false},
-    {"In each half of the steps there are N - 1, and a rank sends all chunks but one.\n", true,
-     true, true, false, true}};
+    {"That's what comes to each node, and not what leaves it.\n", true, true, true, true, false},
+    {"Each half has N - 1 steps, and in them a rank sends all chunks but one.\n", true, true, true,
+     false, true}};
 
 // Returns what a wrong count tells, or "".
 std::string cause_of(const NodeOf& node_of, const Chunks& chunks, const Chunks& yours) {
@@ -77,7 +76,7 @@ std::string cause_of(const NodeOf& node_of, const Chunks& chunks, const Chunks& 
     const double all = std::accumulate(chunks.begin(), chunks.end(), 0.0);
     const Chunks equal(chunks.size(), all / static_cast<double>(chunks.size()));
     if (is(followed(by_contract, node_of, equal)))
-        return "That holds for equal chunks; these are not.\n";
+        return "That's right for equal chunks; these are not equal.\n";
     for (const std::size_t twice : {0u, 1u}) {
         Chunks leaving(yours.size());
         for (std::size_t rank = 0; rank < node_of.size(); rank++)
@@ -107,16 +106,13 @@ void check_leaving_of(const NodeOf& node_of, const Chunks& chunks, const std::st
 }
 
 void check_leaving() {
-    check_leaving_of({0, 0, 1, 1}, {25, 25, 25, 25}, "Two nodes of two ranks: 2 (N - 1) / N K.");
-    check_leaving_of({0, 1, 0, 1}, {25, 25, 25, 25}, "Every rank sends to the other node.");
+    check_leaving_of({0, 0, 1, 1}, {25, 25, 25, 25}, "The case: 2 (N - 1) / N of 100 bytes.");
+    check_leaving_of({0, 1, 0, 1}, {25, 25, 25, 25}, "The case: every rank leaves its node.");
     check_leaving_of({0, 0, 1, 1, 1}, {1, 10, 100, 1000, 10000},
-                     "Ranks 1 and 4 leave their nodes. Which chunks do they send?");
-    check_leaving_of({1, 1, 0, 2, 0, 2}, {3, 50, 700, 11, 0, 40}, "Nodes have any places.");
-    check_leaving_of({0, 0, 1, 1}, {0, 50, 0, 50}, "Two chunks are empty.");
-    check_leaving_of({0, 1}, {70, 30}, "Two ranks.");
-    check_leaving_of({0, 1, 1}, {0.25, 0.5, 0.125},
-                     "Chunks need not be whole numbers: a third of an array is none.");
-    check_leaving_of({0, 0, 0}, {5, 6, 7}, "With one node nothing leaves it.");
+                     "The case: ranks 1 and 4 leave their nodes. Which chunks do they send?");
+    check_leaving_of({1, 1, 0, 2, 0, 2}, {3, 50, 700, 11, 0, 40}, "The case: three nodes.");
+    check_leaving_of({0, 1}, {70, 30}, "The case: two ranks.");
+    check_leaving_of({0, 0, 0}, {5, 6, 7}, "The case: one node, which nothing leaves.");
 }
 
 // ---- Task extremes
@@ -149,7 +145,7 @@ void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours,
         if (node >= 0 && node < static_cast<int>(placed.size()))
             placed[static_cast<std::size_t>(node)]++;
     if (placed != ranks_on_node || yours.size() != right.size())
-        throw Wrong(what + ". These are not so many ranks on each node.");
+        throw Wrong(what + ". That's not the number of ranks on each node.");
     const int ranks = static_cast<int>(yours.size());
     const int mine = messages_between(right), sent = messages_between(yours);
     if (sent != mine)
@@ -162,16 +158,15 @@ void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours,
 
 void check_extremes() {
     const std::vector<int> shapes[] = {{2, 2},    {3},       {3, 3},    {2, 3, 1}, {4, 1, 1, 1},
-                                       {2, 5, 1}, {1, 1, 1}, {2, 1, 2}, {2, 2, 3}, {2, 1, 1},
-                                       {1, 2, 1}, {1, 1, 2}, {3, 2, 2}};
+                                       {2, 5, 1}, {2, 1, 2}, {2, 2, 3}, {1, 2, 1}, {3, 2, 2}};
     for (const std::vector<int>& ranks_on_node : shapes) {
         const NodeOf in_order = node_after_node(ranks_on_node);
         check_placement(ranks_on_node, fewest_leaving(ranks_on_node), false,
                         best_of_all(in_order, false),
-                        "A node that the ring leaves once, it leaves as seldom as it can.");
+                        "The ring must leave each node once. More than that it need not.");
         check_placement(ranks_on_node, most_leaving(ranks_on_node), true,
                         best_of_all(in_order, true),
-                        "Neighbours on one node keep their bytes there: separate those of the "
+                        "Neighbours on one node keep their bytes there: separate the ranks of the "
                         "largest node first, and look at the last rank and rank 0, too.");
     }
 }
@@ -184,11 +179,11 @@ std::string cause_of_chunks(const Chunks& chunks, int ranks_per_node, double byt
     if (is_near(*largest, bytes / static_cast<double>(chunks.size())))
         return "Your chunks are equal.\n";
     if (is_near(*largest, bytes))
-        return "All bytes are in one chunk, which only one node is spared.\n";
+        return "All bytes are in one chunk, so only one node sends less.\n";
     const auto place = (largest - chunks.begin()) % ranks_per_node;
     if (place != 0 && place != ranks_per_node - 1)
-        return "The last rank of a node does not send the chunk of its own number in the first "
-               "half, and not that of the next rank in the second half. Yours are others.\n";
+        return "In the first half the last rank of a node does not send its own chunk, and in the "
+               "second half not the next rank's. You have made others large.\n";
     return "";
 }
 
@@ -203,8 +198,8 @@ void check_borders_of(int nodes, int ranks_per_node) {
         throw Wrong(what + ": there are N = " + std::to_string(ranks) + " chunks.");
     if (!is_near(std::accumulate(yours.begin(), yours.end(), 0.0), bytes) ||
         std::ranges::min(yours) < 0)
-        throw Wrong(what + ": these are not " + format_fixed(bytes, 0) +
-                    " bytes in all, none of them less than nothing.");
+        throw Wrong(what + ": they should have " + format_fixed(bytes, 0) +
+                    " bytes in all, and none of them less than 0.");
     const NodeOf node_of =
         node_after_node(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
     const double busiest = std::ranges::max(followed(by_contract, node_of, yours));

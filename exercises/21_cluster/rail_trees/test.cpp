@@ -50,11 +50,11 @@ void check_rails(const MessagePlan& plan, int nodes, int ranks_per_node, const s
             if (from.rail() != to.rail())
                 throw Wrong(sends + ", from place " + std::to_string(from.rail()) +
                             " of a node to place " + std::to_string(to.rail()) +
-                            " of another one. A rail is the ranks with the same place.");
+                            " of another one. A rail has the ranks with the same place.");
             if (message.first != from.rail() || message.count != 1)
-                throw Wrong(sends + " and more than chunk " + std::to_string(from.rail()) +
-                            ", or another one: rail " + std::to_string(from.rail()) +
-                            " sums up this chunk only.");
+                throw Wrong(sends + ", but not chunk " + std::to_string(from.rail()) +
+                            " alone: rail " + std::to_string(from.rail()) +
+                            " sums up only that one.");
         }
     held();
 }
@@ -67,8 +67,9 @@ void check_sums(const MessagePlan& plan, int nodes, int ranks_per_node, const st
     std::string hint;
     if (wrong->times > 0)
         hint =
-            "What comes is added in the first round and on the way up, and replaces what a rank "
-            "has on the way down and in the last round.";
+            "A chunk is added in the first round and on the way up, and replaces what a rank has "
+            "on "
+            "the way down and in the last round.";
     else if (wrong->chunk != has.rail())
         hint =
             "In the last round every rank sends the chunk of its place to each other rank of "
@@ -105,17 +106,15 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
         static_cast<std::size_t>(2 * log2_rounded_up(nodes) + (ranks_per_node > 1 ? 2 : 0));
     if (plan.rounds.size() != rounds)
         throw Wrong(what + "your plan has " + std::to_string(plan.rounds.size()) +
-                    " rounds; by the contract it has " + std::to_string(rounds) +
-                    ". In one round, all vertices at the same distance from their parents send, on "
-                    "all rails.");
+                    " rounds; it should have " + std::to_string(rounds) +
+                    ". In one round all vertices with the same k send, on all rails.");
     const std::vector<int> per_node(static_cast<std::size_t>(nodes), ranks_per_node);
     const std::vector<int> sent = sent_by(plan, node_after_node(per_node)).messages;
     const std::vector<int> right = right_messages(nodes, ranks_per_node);
     for (std::size_t node = 0; node < right.size(); node++)
         if (sent[node] != right[node])
             throw Wrong(what + "node " + std::to_string(node) + " sends " +
-                        format_count(sent[node], "message") +
-                        " to other nodes, and by the contract " +
+                        format_count(sent[node], "message") + " to other nodes; it should be " +
                         format_count(right[node], "message") +
                         ". Is the root of rail i on node i modulo H, and is the parent of vertex n "
                         "the vertex whose number has one power of two less?");
@@ -150,16 +149,14 @@ std::string cause_of(const CostModel& message, int nodes, int ranks_per_node, do
     const double alpha = message.alpha_s, beta = message.beta_s_per_byte;
     const double per_rank = (ring - up) * alpha / ((up - ratio) * beta);
     const std::pair<double, const char*> wrongs[] = {
-        {per_rank, "That is the size of one rank's chunk. The array has L of them.\n"},
+        {per_rank, "That's the size of one rank's chunk. The array has L of them.\n"},
         {per_rank * ranks_per_node * beta / alpha * beta / alpha,
          "alpha and beta have changed places.\n"},
-        {per_rank * ranks_per_node * nodes, "The array has L chunks; H is not in that.\n"},
         {(ring - up) * alpha / (up * beta) * ranks_per_node, "You forget the bytes of the ring.\n"},
         {ring * alpha / ((up - ratio) * beta) * ranks_per_node,
          "You forget the latencies of the tree.\n"},
         {(ring - up) * alpha / ((up - 2 * ratio) * beta) * ranks_per_node,
-         "Both go up and down, or round twice: you count the bytes of the ring twice, and those "
-         "of the tree once.\n"}};
+         "You count the bytes of the ring for both ways, and the tree's for one.\n"}};
     for (const auto& [wrong, words] : wrongs)
         if (is_near(yours, wrong))
             return words;
@@ -202,8 +199,7 @@ void check_crossover() {
     if (with_two != 0)
         throw Wrong("On 2 nodes of 4 ranks: you say " + std::to_string(with_two) +
                     " bytes. With two nodes both have two rounds between nodes, and the messages "
-                    "of the ring are half as long: it is faster for every size, and the answer is "
-                    "0.");
+                    "of the ring are half as long, so it's always faster: the answer is 0.");
     held();
 }
 
