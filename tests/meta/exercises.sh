@@ -46,8 +46,8 @@ fi
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
-    # The labs, which tests/chapters/21_cluster/labs_test.sh looks at.
-    find exercises/21_cluster/labs -type f
+    # The labs, which tests/chapters/21_cluster/labs_test.sh looks at, and hello, which tests/chapters/05_ranks builds.
+    find exercises/21_cluster/labs exercises/05_ranks/hello.cpp -type f
     [[ ! $has_solutions ]] || echo solutions/21_cluster/labs_key.md
     # Answers that take part in a chapter's program or bench.
     sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*\.c[pu]*\).*/exercises\/\1/p' exercises/CMakeLists.txt
