@@ -42,7 +42,7 @@ struct Samples {
     int count() const { return std::ssize(labels); }
 };
 
-// Returns what a gzipped file holds behind its header, or nothing. gzip unpacks it.
+// Returns a gzipped file's bytes after its header, or none. The program gzip unpacks them.
 Bytes read_gzip(const std::string& path, int header) {
     Bytes bytes;
     FILE* pipe = popen(("gzip -dc " + path + " 2>/dev/null").c_str(), "r");
@@ -52,11 +52,11 @@ Bytes read_gzip(const std::string& path, int header) {
     return pipe && pclose(pipe) == 0 ? bytes : Bytes();
 }
 
-// Returns the pictures and labels of "train" or "t10k", or nothing where they cannot be read.
+// Returns the pictures and labels of "train" or "t10k", or none if they cannot be read.
 Samples load(const std::string& name) {
     Samples all{{}, read_gzip(data_folder + name + "-labels-idx1-ubyte.gz", 8)};
     for (const float pixel : read_gzip(data_folder + name + "-images-idx3-ubyte.gz", 16))
-        all.x.push_back((pixel / 255 - 0.286f) / 0.353f);  // their mean is 0, their variance 1
+        all.x.push_back((pixel / 255 - 0.286f) / 0.353f);  // mean 0, variance 1
     return all.x.size() == all.labels.size() * image_size ? all : Samples();
 }
 
@@ -65,7 +65,7 @@ Samples draw_shapes(int count) {
     std::mt19937 random(count);
     Samples shapes;
     for (int i = 0; i < count; i++) {
-        const int label = i % 3, middle = 6 + random() % 16;  // of three classes
+        const int label = i % 3, middle = 6 + random() % 16;  // one of three classes
         for (int pixel = 0; pixel < image_size; pixel++) {
             const int x = pixel % 28, y = pixel / 28, across[] = {x, y, (x + y) / 2};
             shapes.x.push_back(std::abs(across[label] - middle) < 3 ? 1 : 0);  // a bar
@@ -108,13 +108,13 @@ struct Layer {
         std::ranges::fill(gradients, 0.0f);
         for (std::size_t k = 0; k < dy.size(); k++) {
             if (dy[k] == 0)
-                continue;  // half of them: ReLU let nothing pass
+                continue;  // half of them are: ReLU let nothing pass
             const std::size_t sample = k / outputs * inputs, row = k % outputs * (inputs + 1);
             for (int i = 0; i < inputs; i++) {
                 gradients[row + i] += dy[k] * x[sample + i];
                 dx[sample + i] += dy[k] * parameters[row + i];
             }
-            gradients[row + inputs] += dy[k];  // of the bias
+            gradients[row + inputs] += dy[k];  // the bias
         }
         std::ranges::transform(dx, x, dx.begin(), [](float d, float x) { return x > 0 ? d : 0; });
         return dx;
@@ -138,13 +138,13 @@ struct Network {
             size -= count;
             layers.push_back({inputs, widths[l], View(parameters).subspan(size, count),
                               View(gradients).subspan(size, count)});
-            const float most = 1 / std::sqrt(inputs);
+            const float bound = 1 / std::sqrt(inputs);
             for (float& parameter : layers.back().parameters)
-                parameter = std::uniform_real_distribution(-most, most)(random);
+                parameter = std::uniform_real_distribution(-bound, bound)(random);
         }
     }
 
-    // Returns the logits, [batch, classes]: the larger one is, the likelier is its class.
+    // Returns the logits, [batch, classes]: a sample's largest logit is the network's answer.
     Array forward(Array x) {
         for (std::size_t l = 0; l < layers.size(); l++) {
             x = layers[l].forward(std::move(x));
@@ -154,7 +154,7 @@ struct Network {
         return x;
     }
 
-    // Computes all gradients from dy, that of the logits. Says when a layer's are ready.
+    // Computes all gradients from dy, the logits' gradient. Calls is_ready after each layer.
     void backward(Array dy, const auto& is_ready) {
         for (int l = std::ssize(layers) - 1; l >= 0; l--) {
             dy = layers[l].backward(dy);
@@ -168,10 +168,10 @@ float cross_entropy(Array& logits, const Bytes& labels) {
     float loss = 0, samples = labels.size();
     for (std::size_t n = 0; n < labels.size(); n++) {
         const std::span row(&logits[n * classes], classes);
-        const float most = *std::ranges::max_element(row);  // subtracted, so that exp stays finite
+        const float max = *std::ranges::max_element(row);  // subtracted, so that exp stays finite
         float sum = 0;
         for (float& value : row)
-            sum += value = std::exp(value - most);
+            sum += value = std::exp(value - max);
         loss -= std::log(row[labels[n]] / sum) / samples;
         for (int c = 0; c < classes; c++)
             row[c] = (row[c] / sum - (c == labels[n])) / samples;
@@ -179,21 +179,21 @@ float cross_entropy(Array& logits, const Bytes& labels) {
     return loss;
 }
 
-// ---- Messages between ranks, which stand in a ring
+// ---- Messages between ranks, in a ring
 
-// Raises a counter. A thread that sees it sees all that this one has written before: release.
+// Raises a counter. Release: a thread that sees the new number sees our earlier writes, too.
 void advance(std::atomic<int>& counter) {
     counter.fetch_add(1, std::memory_order_release);
     counter.notify_all();
 }
 
-// Waits until a counter is that high: acquire. wait() looks a few times more, and then sleeps.
+// Waits until a counter has reached value: acquire. wait() spins for a while, and then sleeps.
 void wait_until(const std::atomic<int>& counter, int value) {
     for (int seen; (seen = counter.load(std::memory_order_acquire)) < value;)
         counter.wait(seen, std::memory_order_acquire);
 }
 
-// The path from a rank to its right neighbour: room for one message, and how many there have been.
+// The path from a rank to its right neighbour: room for one message, and how many have passed.
 struct Channel {
     Array message;
     std::atomic<int> sent = 0, received = 0;
@@ -202,7 +202,7 @@ struct Channel {
 struct Communicator {
     int rank, world_size;
     Channel &from_left, &to_right;
-    double bytes_per_s = INFINITY;  // of a wire that we pretend to have
+    double bytes_per_s = INFINITY;  // the speed of a wire that we pretend to have
 
     void send(std::span<const float> data) {
         wait_until(to_right.received, to_right.sent);  // the message before this one is gone
@@ -251,7 +251,7 @@ struct Communicator {
 
 // ---- DistributedDataParallel: equal replicas, buckets, overlap
 
-// Draws what a thread has done, as text: a character for every ms since the step began.
+// Draws a thread's work as text: one character per millisecond since the step began.
 struct Lane {
     Clock::time_point begin = Clock::now();
     std::string text = {};
@@ -262,11 +262,11 @@ struct DistributedDataParallel {
     Communicator communicator;
     Network network;
     std::vector<View> buckets = {};  // gradients that travel as one array
-    Lane compute = {}, wire = {};    // of the last step
+    Lane compute = {}, wire = {};    // the last step's
 
-    // Gives this rank the parameters of rank 0, and fills buckets up to cap bytes or more.
-    DistributedDataParallel(Communicator place, const std::vector<int>& widths, std::size_t cap)
-        : communicator(place), network(widths, place.rank) {
+    // Gives this rank the parameters of rank 0. A bucket is closed when it has cap bytes or more.
+    DistributedDataParallel(Communicator ring, const std::vector<int>& widths, std::size_t cap)
+        : communicator(ring), network(widths, ring.rank) {
         communicator.broadcast(network.parameters);
         std::size_t begin = 0, end = 0;
         for (int l = std::ssize(network.layers) - 1; l >= 0; l--) {
@@ -278,8 +278,8 @@ struct DistributedDataParallel {
         }
     }
 
-    // Computes the gradients' mean over all ranks. A second thread reduces the buckets, one by one;
-    // with overlap it begins with each as soon as that is full, while this one computes the next.
+    // Computes the gradients' mean over all ranks. A second thread reduces the buckets, one by one:
+    // with overlap each as soon as it is full, while this thread computes the next gradients.
     void backward(Array logits_gradient, bool has_overlap) {
         std::atomic<int> full = 0;
         std::jthread communication([&] {
@@ -315,7 +315,7 @@ struct DistributedDataParallel {
     }
 };
 
-// Returns this rank's samples: every world_size-th of an order that all draw anew in each epoch.
+// Returns this rank's samples: every world_size-th of an order that all ranks share.
 std::vector<int> distributed_sampler(int samples, int epoch, int rank, int world_size) {
     std::vector<int> order(samples), own;
     std::iota(order.begin(), order.end(), 0);
@@ -335,7 +335,7 @@ std::uint64_t hash_of(const Array& parameters) {
 
 // ---- Training
 
-// Returns how many samples get the right class, of those that this rank looks at.
+// Returns how many of this rank's share of the samples get the right class.
 float count_correct(DistributedDataParallel& ddp, const Samples& data) {
     float correct = 0;
     for (int i = ddp.communicator.rank; i < data.count(); i += ddp.communicator.world_size) {
@@ -345,43 +345,43 @@ float count_correct(DistributedDataParallel& ddp, const Samples& data) {
     return correct;
 }
 
-// Takes two steps over a wire as slow as backward, and shows what rank 0 did when.
-void show_overlap(Communicator place) {
-    DistributedDataParallel ddp(place, {image_size, 64, 512, 64, 512, 64, classes}, 64 << 10);
+// Takes two steps over a wire as slow as backward, and draws rank 0's timelines.
+void show_overlap(Communicator ring) {
+    DistributedDataParallel ddp(ring, {image_size, 64, 512, 64, 512, 64, classes}, 64 << 10);
     const std::string &compute = ddp.compute.text, &wire = ddp.wire.text;
     ddp.step(draw_shapes(256), 0);  // shows how long backward takes
     const auto backward_ms = compute.size() - compute.find_first_of("654321");
     ddp.communicator.bytes_per_s = 1e3 * View(ddp.network.gradients).size_bytes() / backward_ms;
     for (const std::string with : {"without", "with"}) {
         ddp.step(draw_shapes(256), 0, with == "with");
-        if (place.rank == 0)
+        if (ring.rank == 0)
             std::printf("%s overlap: %zu characters\n  compute  %s\n  wire     %s\n", with.c_str(),
                         compute.size(), compute.c_str(), wire.c_str());
     }
 }
 
-void run_rank(Communicator place, const Samples& training, const Samples& testing) {
+void run_rank(Communicator ring, const Samples& training, const Samples& testing) {
     constexpr int epochs = 5, batch_size = 32;
-    DistributedDataParallel ddp(place, {image_size, 64, 512, 64, classes}, 64 << 10);
+    DistributedDataParallel ddp(ring, {image_size, 64, 512, 64, classes}, 64 << 10);
     for (int epoch = 0; epoch < epochs; epoch++) {
-        const auto own = distributed_sampler(training.count(), epoch, place.rank, place.world_size);
+        const auto own = distributed_sampler(training.count(), epoch, ring.rank, ring.world_size);
         const float rate = 0.3f * (epochs - epoch) / epochs;  // long steps first
         Array sums(3);  // of the losses, the steps and the right answers
         for (std::size_t i = 0; i + batch_size <= own.size(); i += batch_size, sums[1]++)
             sums[0] += ddp.step(gather(training, std::span(own).subspan(i, batch_size)), rate);
         sums[2] = count_correct(ddp, testing);
         ddp.communicator.all_reduce(sums);
-        if (place.rank == 0)
+        if (ring.rank == 0)
             std::printf("epoch %d  loss %.4f  test accuracy %.4f\n", epoch + 1, sums[0] / sums[1],
                         sums[2] / testing.count());
     }
-    std::printf("rank %d: hash %016lx\n", place.rank, hash_of(ddp.network.parameters));
+    std::printf("rank %d: hash %016lx\n", ring.rank, hash_of(ddp.network.parameters));
 }
 
 int main(int argc, char** argv) {
-    const std::string wanted = argc > 1 ? argv[1] : "4";
-    const int world_size = std::atoi(wanted.c_str());
-    if (argc > 2 || world_size < 1 || world_size > 64 || wanted != std::to_string(world_size))
+    const std::string number = argc > 1 ? argv[1] : "4";
+    const int world_size = std::atoi(number.c_str());
+    if (argc > 2 || world_size < 1 || world_size > 64 || number != std::to_string(world_size))
         return std::fputs("error: tiny takes a number of ranks, 1 to 64, such as 4.\n", stderr), 2;
     Samples training = load("train"), testing = load("t10k");
     if (training.count() == 0 || testing.count() == 0) {
