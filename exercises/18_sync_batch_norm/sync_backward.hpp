@@ -1,7 +1,14 @@
 #pragma once
-// The contract of the exercise sync_backward: the gradients of a normalisation whose statistics are
-// those of all ranks. On the host, in doubles, and for one channel, so that you can think about the
-// sums alone.
+// Exercise sync_backward: the gradients of a normalisation whose statistics are those of all ranks.
+//
+//     one channel, weight 1       rank 0     rank 1
+//     x                           -1  1      -1  1      mean 0, inverse_std 1
+//     dy                           4  0       0  0
+//     gradient of x                2  0      -2  0      rank 1's x moves rank 0's outputs, too
+//     gradients of weight, bias   -4  4       0  0      the rank's own: DDP averages them
+//
+// You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
+// The check also tries: one rank, different numbers of values, a rank without any.
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
@@ -9,9 +16,7 @@
 
 namespace ddp {
 
-// The state that forward has left on this rank: y = weight * (x - mean) * inverse_std + bias. mean
-// and inverse_std are the same on all ranks; x and dy are this rank's own values of the channel. A
-// rank may have none, and ranks may have unequal numbers of them.
+// One rank's values: y = weight * (x - mean) * inverse_std + bias, and dy is the gradient of y.
 struct Normalised {
     std::vector<double> x, dy;
     double mean, inverse_std;  // 1 / sqrt(variance + eps), and the variance is divided by the count
@@ -19,26 +24,23 @@ struct Normalised {
 };
 
 struct NormalisedGradients {
-    std::vector<double> x;        // gradient of the sum of all ranks' losses
-    double weight = 0, bias = 0;  // of this rank's own loss: DDP averages them
+    std::vector<double> x;        // of the sum of all ranks' losses
+    double weight = 0, bias = 0;  // of this rank's own loss
 };
 
-// Task batch_norm. Returns the gradients of batch normalisation. dy is the gradient of this rank's
-// loss. The number of values on other ranks is not known. Every rank calls sum_over_ranks once,
-// with at most 3 numbers.
+// Task batch_norm. Returns the gradients of batch normalisation. Every rank calls sum_over_ranks
+// once, with at most 3 numbers; it doesn't know how many values the others have.
 NormalisedGradients batch_norm_backward(const Normalised& forward,
                                         const SumOverRanks& sum_over_ranks);
 
-// Task rms_norm. Returns the gradients of a normalisation that transformers use: y = weight * x /
-// rms, where rms is sqrt(mean of all x² + eps), over all ranks. Nothing is subtracted, and there is
-// no bias: forward.mean and the gradient of bias are 0, and forward.inverse_std is 1 / rms. Every
-// rank calls sum_over_ranks once, with at most 2 numbers.
+// Task rms_norm. Returns the gradients of y = weight * x / rms, where rms is sqrt(mean of all x² +
+// eps) over all ranks: forward.mean and the gradient of bias are 0, forward.inverse_std is 1 / rms.
+// Every rank calls sum_over_ranks once, with at most 2 numbers.
 NormalisedGradients rms_norm_backward(const Normalised& forward,
                                       const SumOverRanks& sum_over_ranks);
 
-// Task loss_scale. Returns the factor by which this rank must multiply its loss, so that the
-// gradients become those of the mean over all `all` samples. Each rank's loss is the mean over its
-// own `own` samples, 1 or more, and DDP divides the sum of the ranks' gradients by world_size.
+// Task loss_scale. Returns the factor for this rank's loss, the mean over its `own` samples, so
+// that the gradients become those of the mean over `all` samples. DDP divides by world_size.
 double loss_scale(int own, int all, int world_size);
 
 }  // namespace ddp
