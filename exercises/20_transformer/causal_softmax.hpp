@@ -8,7 +8,7 @@
 //
 // You may call: scores.read(i), weights.write(i, value); and launch(stream, grid_for(rows), kernel,
 // arguments...), grid_range(rows), expf(), fmaxf().
-// The check also tries: several heads, scores about 1000 and -1000, junk in what nobody sees.
+// The check also tries: several heads, scores about 1000 and -1000, NaN in what no query sees.
 #include <limits>
 
 #include "exercises/not_implemented.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Exercise token_mean: one mean over all tokens of a step, whoever has how many.
+// Exercise token_mean: one mean over all tokens of a step, on all ranks.
 //
 //     rank 0    | 4 tokens | 2 tokens |       each token should weigh 1/14 in the gradient
 //     rank 1    | 8 tokens |

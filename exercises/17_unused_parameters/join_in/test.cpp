@@ -125,9 +125,7 @@ int most_of(const std::vector<int>& batches) {
 struct Variation {
     std::string words;  // what the student is told about it
     std::function<double(double ranks, double active)> divisor;
-    double sign = -1;             // of a step
-    bool stops_early = false;     // when the first rank has no batch left
-    bool stays_at_begin = false;  // with the parameters of every gradient
+    bool stops_early = false;  // when the first rank has no batch left
 };
 
 JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
@@ -142,14 +140,12 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
             if (step >= batches[rank])
                 continue;
             active++;
-            const Numbers one = gradient_of(static_cast<int>(rank), step,
-                                            how.stays_at_begin ? begin : right.parameters);
+            const Numbers one = gradient_of(static_cast<int>(rank), step, right.parameters);
             for (std::size_t i = 0; i < sum.size(); i++)
                 sum[i] += one[i];
         }
         for (std::size_t i = 0; i < sum.size(); i++)
-            right.parameters[i] +=
-                how.sign * training.learning_rate * sum[i] / how.divisor(ranks, active);
+            right.parameters[i] -= training.learning_rate * sum[i] / how.divisor(ranks, active);
         if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
             continue;
         double loss = 0;
@@ -176,14 +172,9 @@ const std::vector<Variation> mistakes = {
     {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
      those_with_a_batch},
     {"You don't divide the sum of the gradients by anything.", [](double, double) { return 1.0; }},
-    {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
     {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
      .divisor = all_ranks,
-     .stops_early = true},
-    {.words = "You ask for every gradient at the parameters of the beginning. They change with "
-              "each step.",
-     .divisor = all_ranks,
-     .stays_at_begin = true}};
+     .stops_early = true}};
 
 // ---- Running it
 

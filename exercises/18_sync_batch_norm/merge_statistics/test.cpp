@@ -219,10 +219,10 @@ std::string cause_of_without(const Statistics& yours, const Statistics& right,
     return "";
 }
 
-void check_without_of(int before, int part, int behind, double mean, const std::string& hint) {
+void check_without_of(int before, int part, int after, double mean, const std::string& hint) {
     const Values first = values_around(mean, before, 1);
     const Values taken = values_around(mean + 5, part, 2);
-    const Values last = values_around(mean - 4, behind, 3);
+    const Values last = values_around(mean - 4, after, 3);
     Values all = first, left = first;
     all.insert(all.end(), taken.begin(), taken.end());
     all.insert(all.end(), last.begin(), last.end());

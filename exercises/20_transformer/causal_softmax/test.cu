@@ -19,7 +19,7 @@ const float nan_score = std::nanf("");
 
 using Row = std::vector<double>;
 
-// What is to be known of these scores, in two passes.
+// Returns the same of these scores, in two passes.
 SoftmaxSums sums_of(const Row& scores) {
     if (scores.empty())
         return {};

@@ -23,7 +23,7 @@ std::string text_of(const std::vector<Planned>& plan) {
 
 // ---- Task step_plan
 
-// A plan that is carried out: it knows which blocks are there and what is to be computed next.
+// A plan that is carried out: it knows which blocks are there and what should be computed next.
 class Step {
   public:
     Step(int blocks, const std::vector<Planned>& plan)
@@ -52,7 +52,7 @@ class Step {
     }
 
   private:
-    // Returns the block of a step's computation number `number`, or -1 behind the last.
+    // Returns the block of a step's computation number `number`, or -1 after the last.
     int block_of(int number) const {
         return number < blocks_ ? number : number < 2 * blocks_ ? 2 * blocks_ - 1 - number : -1;
     }
