@@ -6,7 +6,7 @@
 //
 // A rank goes forward and backward with one micro-batch after the other, and their gradients are
 // added up. DistributedDataParallel averages at the end: it divides the ranks' sum by the number of
-// ranks. Your divisor: the loss of a micro-batch is the sum over its tokens, divided by a number.
+// ranks. The loss of a micro-batch is the sum over its tokens, divided by a number: the divisor.
 //
 // You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
 // The check also tries: one rank, up to three; different numbers of micro-batches.
