@@ -1,5 +1,5 @@
 #pragma once
-// The contract of the exercise skip_together: if a gradient overflows on one rank, no rank steps.
+// Exercise skip_together: if a gradient overflows on one rank, no rank steps.
 #include <functional>
 #include <vector>
 
