@@ -7,8 +7,7 @@
 #include <numeric>
 
 #include "03_network/models.hpp"
-#include "07_broadcast/broadcast.hpp"
-#include "09_all_reduce/all_reduce.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "exercises/support/junk.hpp"
 #include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
@@ -29,37 +28,13 @@ std::string text_of(const std::vector<int>& samples) {
     return text;
 }
 
-// A communicator that counts: "does the average of one step" says how often there is one.
-class CountingCommunicator final : public Communicator {
-  public:
-    CountingCommunicator(Rank& rank, std::size_t arena_bytes)
-        : Communicator(rank), peers_(rank, arena_bytes) {}
-    std::string kind() const override { return "native"; }
-    void synchronize(Stream& stream) override { peers_.synchronize(stream); }
-    int all_reduces = 0;
-
-  private:
-    const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
-    void enqueue(const Call& call, Stream& stream) override {
-        if (call.kind == OperationKind::broadcast)
-            return tree_broadcast(peers_, call, stream);
-        if (call.kind != OperationKind::all_reduce)
-            throw Wrong("Only NaiveDdp communicates here, by all-reduces.");
-        all_reduces++;
-        one_shot_all_reduce(peers_, call, stream);
-    }
-
-    Peers peers_;
-};
-
 // Runs `work` on as many ranks as there are `samples`; `hint` is for a rank that waits for ever.
 void on_uneven_ranks(const std::vector<int>& samples, const std::string& hint,
-                     const std::function<void(Rank&, CountingCommunicator&, Device&)>& work) {
+                     const std::function<void(Rank&, Communicator&, Device&)>& work) {
     try {
         on_ranks(static_cast<int>(samples.size()), [&](Rank& rank) {
             auto& device = make_run_scoped<Device>(rank, device_memory);
-            CountingCommunicator communicator(rank, 1 << 20);
-            work(rank, communicator, device);
+            work(rank, *make_communicator("native", rank, 1 << 20), device);
         });
     } catch (const RunFailed& failure) {
         throw std::runtime_error("Ranks with " + text_of(samples) + " samples: " + failure.what() +
@@ -89,20 +64,19 @@ class Weights : public Module {
 // it is the sample's weight.
 std::vector<float> measured_weights(const std::vector<int>& samples) {
     std::vector<float> weights;
-    on_uneven_ranks(
-        samples, "", [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
-            const auto own = samples.begin() + rank.rank();
-            const int before = std::accumulate(samples.begin(), own, 0);
-            Weights model(device, std::accumulate(samples.begin(), samples.end(), 0));
-            NaiveDdp ddp(communicator, device, model);
-            std::vector<float> gradient(model.parameter().value.size());
-            std::fill_n(gradient.begin() + before, *own, 1.0f / static_cast<float>(*own));
-            model.parameter().gradient_for_writing().copy_from(gradient);
-            ddp.average_gradients();
-            communicator.synchronize(device.stream());
-            if (rank.rank() == 0)
-                weights = model.parameter().gradient().to_host();
-        });
+    on_uneven_ranks(samples, "", [&](Rank& rank, Communicator& communicator, Device& device) {
+        const auto own = samples.begin() + rank.rank();
+        const int before = std::accumulate(samples.begin(), own, 0);
+        Weights model(device, std::accumulate(samples.begin(), samples.end(), 0));
+        NaiveDdp ddp(communicator, device, model);
+        std::vector<float> gradient(model.parameter().value.size());
+        std::fill_n(gradient.begin() + before, *own, 1.0f / static_cast<float>(*own));
+        model.parameter().gradient_for_writing().copy_from(gradient);
+        ddp.average_gradients();
+        communicator.synchronize(device.stream());
+        if (rank.rank() == 0)
+            weights = model.parameter().gradient().to_host();
+    });
     return weights;
 }
 
@@ -259,47 +233,39 @@ struct Expected {
 };
 
 void check_step(const std::vector<int>& samples, const std::string& hint) {
-    on_uneven_ranks(
-        samples, hint, [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
-            const auto own = samples.begin() + rank.rank();
-            const int all = std::accumulate(samples.begin(), samples.end(), 0);
-            const auto model = make_network(device);
-            const std::vector<double> before = values_of(*model);
-            const std::optional<Expected> expected =
-                all > 0 ? std::optional<Expected>(std::in_place, device, samples) : std::nullopt;
-            NaiveDdp ddp(communicator, device, *model);
-            std::optional<Batch> batch;
-            if (*own > 0)
-                batch = batch_of(device, std::accumulate(samples.begin(), own, 0), *own, 0);
-            for (const auto& parameter : model->parameters())
-                spoil_free_memory(device, parameter->value.shape(), NAN);
-            communicator.all_reduces = 0;
-            const int counted = uneven_step({rank, device, *model, ddp}, batch);
-            communicator.synchronize(device.stream());
-            std::string wrong;
-            if (counted != all)
-                wrong = "you return " + std::to_string(counted) + " samples, and all ranks have " +
-                        std::to_string(all) + ". (Ask them in each step.)";
-            else if (all == 0)
-                wrong = has_any_gradient(*model) || communicator.all_reduces > 0
-                            ? "no rank has a sample, and you touch gradients or average them."
-                            : "";
-            else if (const int once = static_cast<int>(model->parameters().size()) - 1;
-                     communicator.all_reduces != once)
-                wrong = "there were " + std::to_string(communicator.all_reduces) +
-                        " all-reduces, and one average of this model's gradients takes " +
-                        std::to_string(once) + ".";
-            else if (values_of(*model) != before)
-                wrong = "the parameters have changed: leave the optimizer's step to the next task.";
-            else if (model->parameters()[1]->has_gradient())
-                wrong = "a frozen parameter has a gradient.";
-            else
-                wrong = expected->what_is_wrong(gradients_of(*model));
-            throw_first_wrong(
-                rank, wrong.empty() ? ""
+    on_uneven_ranks(samples, hint, [&](Rank& rank, Communicator& communicator, Device& device) {
+        const auto own = samples.begin() + rank.rank();
+        const int all = std::accumulate(samples.begin(), samples.end(), 0);
+        const auto model = make_network(device);
+        const std::vector<double> before = values_of(*model);
+        const std::optional<Expected> expected =
+            all > 0 ? std::optional<Expected>(std::in_place, device, samples) : std::nullopt;
+        NaiveDdp ddp(communicator, device, *model);
+        std::optional<Batch> batch;
+        if (*own > 0)
+            batch = batch_of(device, std::accumulate(samples.begin(), own, 0), *own, 0);
+        for (const auto& parameter : model->parameters())
+            spoil_free_memory(device, parameter->value.shape(), NAN);
+        const int counted = uneven_step({rank, device, *model, ddp}, batch);
+        communicator.synchronize(device.stream());
+        std::string wrong;
+        if (counted != all)
+            wrong = "you return " + std::to_string(counted) + " samples, and all ranks have " +
+                    std::to_string(all) + ". (Ask them in each step.)";
+        else if (all == 0)
+            wrong =
+                has_any_gradient(*model) ? "no rank has a sample, and you touch gradients." : "";
+        else if (values_of(*model) != before)
+            wrong = "the parameters have changed: leave the optimizer's step to the next task.";
+        else if (model->parameters()[1]->has_gradient())
+            wrong = "a frozen parameter has a gradient.";
+        else
+            wrong = expected->what_is_wrong(gradients_of(*model));
+        throw_first_wrong(rank, wrong.empty()
+                                    ? ""
                                     : "Ranks with " + text_of(samples) + " samples, on rank " +
                                           std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
-        });
+    });
 }
 
 void check_uneven_step() {
@@ -342,53 +308,52 @@ void check_plan(const Plan& plan, const std::string& hint) {
         most = std::max(most, batches.size());
         sums.push_back(std::accumulate(batches.begin(), batches.end(), 0));
     }
-    on_uneven_ranks(
-        sums, hint, [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
-            const auto own = static_cast<std::size_t>(rank.rank());
-            const auto model = make_network(device);
-            const std::vector<double> right = learnt_by_one(device, plan, most);
-            const std::vector<double> begin = values_of(*model);
-            NaiveDdp ddp(communicator, device, *model);
-            Sgd optimizer(model->parameters(), 0.5, 0.9);
-            std::size_t step = 0;
-            const auto next = [&]() -> std::optional<Batch> {
-                const std::size_t now = step++;
-                if (now >= plan[own].size())
-                    return std::nullopt;
-                int first = 0;
-                for (std::size_t r = 0; r < own; r++)
-                    first += samples_in(plan, r, now);
-                return batch_of(device, first, plan[own][now], static_cast<int>(now));
-            };
-            const int steps = uneven_epoch({rank, device, *model, ddp}, next, optimizer);
-            communicator.synchronize(device.stream());
-            std::string wrong;
-            if (static_cast<int>(step) > steps + 1)
-                wrong = "you call next() " + std::to_string(step) + " times, and return " +
-                        std::to_string(steps) +
-                        " steps. Each call takes a batch, and a step in which only other ranks "
-                        "have one is a step, too.";
-            else if (steps != static_cast<int>(most))
-                wrong = "you return " + std::to_string(steps) + " steps, and rank " +
-                        std::to_string(std::distance(
-                            plan.begin(), std::ranges::find(plan, most, &std::vector<int>::size))) +
-                        " has " + std::to_string(most) + " batches.";
-            else if (has_any_gradient(*model))
-                wrong = "when you return a gradient is there: clear them after EACH step.";
-            else if (most > 0 && values_of(*model) == begin)
-                wrong =
-                    "the parameters are those of the beginning: who calls optimizer.step(), and "
-                    "are the gradients still there then?";
-            else if (!are_near(values_of(*model), right))
-                wrong = "after " + std::to_string(most) +
-                        " steps the parameters are not those of one rank that has learnt from all "
-                        "samples. (Are the gradients cleared between the steps? Does a rank "
-                        "without a batch take the step, too?)";
-            throw_first_wrong(
-                rank, wrong.empty() ? ""
+    on_uneven_ranks(sums, hint, [&](Rank& rank, Communicator& communicator, Device& device) {
+        const auto own = static_cast<std::size_t>(rank.rank());
+        const auto model = make_network(device);
+        const std::vector<double> right = learnt_by_one(device, plan, most);
+        const std::vector<double> begin = values_of(*model);
+        NaiveDdp ddp(communicator, device, *model);
+        Sgd optimizer(model->parameters(), 0.5, 0.9);
+        std::size_t step = 0;
+        const auto next = [&]() -> std::optional<Batch> {
+            const std::size_t now = step++;
+            if (now >= plan[own].size())
+                return std::nullopt;
+            int first = 0;
+            for (std::size_t r = 0; r < own; r++)
+                first += samples_in(plan, r, now);
+            return batch_of(device, first, plan[own][now], static_cast<int>(now));
+        };
+        const int steps = uneven_epoch({rank, device, *model, ddp}, next, optimizer);
+        communicator.synchronize(device.stream());
+        std::string wrong;
+        if (static_cast<int>(step) > steps + 1)
+            wrong = "you call next() " + std::to_string(step) + " times, and return " +
+                    std::to_string(steps) +
+                    " steps. Each call takes a batch, and a step in which only other ranks "
+                    "have one is a step, too.";
+        else if (steps != static_cast<int>(most))
+            wrong = "you return " + std::to_string(steps) + " steps, and rank " +
+                    std::to_string(std::distance(
+                        plan.begin(), std::ranges::find(plan, most, &std::vector<int>::size))) +
+                    " has " + std::to_string(most) + " batches.";
+        else if (has_any_gradient(*model))
+            wrong = "when you return a gradient is there: clear them after EACH step.";
+        else if (most > 0 && values_of(*model) == begin)
+            wrong =
+                "the parameters are those of the beginning: who calls optimizer.step(), and "
+                "are the gradients still there then?";
+        else if (!are_near(values_of(*model), right))
+            wrong = "after " + std::to_string(most) +
+                    " steps the parameters are not those of one rank that has learnt from all "
+                    "samples. (Are the gradients cleared between the steps? Does a rank "
+                    "without a batch take the step, too?)";
+        throw_first_wrong(rank, wrong.empty()
+                                    ? ""
                                     : "Ranks with " + text_of(sums) + " samples, on rank " +
                                           std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
-        });
+    });
 }
 
 void check_epoch() {
