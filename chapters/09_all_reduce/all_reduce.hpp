@@ -1,18 +1,18 @@
 #pragma once
-// All-reduce: the sum over all ranks, on every rank. Six algorithms with one contract (the sixth,
-// HostRing, keeps memory between its calls: host_ring.hpp):
+// All-reduce: the sum over all ranks, on every rank. Six algorithms share one contract; the sixth,
+// HostRing, keeps memory between its calls (host_ring.hpp).
 //
 // `output` on every rank becomes the sum (or average, maximum, minimum) of all ranks' `input`, of
 // `count` elements each. Both lie in the ranks' arenas; they may be the same array, and must not
 // overlap otherwise. T is float, double, int, __half or __nv_bfloat16. Every partial sum is a T; an
-// average divides the whole sum. All ranks have the same bits afterwards. Enqueued on `stream`; the
-// host goes on. `name` is for messages. Throws std::invalid_argument for data that does not lie in
-// the arena, or ranks on several nodes.
+// average divides the whole sum. All ranks end with the same bits. Enqueued on `stream`; the host
+// doesn't wait. `name` is for messages. Throws std::invalid_argument for data outside the arena, or
+// ranks on several nodes.
 //
-// The data is cut into one chunk for each rank. The sum of chunk c has the order of the ring: the
-// elements of rank c + 1 first, then those of c + 2, and so on round to c. Ring, two-shot, one-shot
-// and host ring keep to this order, so they give the same bits. The sums of the parameter server go
-// by rank, those of reduce + broadcast by the tree.
+// The data is cut into one chunk per rank. The sum of chunk c follows the ring: it begins with the
+// elements of rank c + 1, goes on with rank c + 2, and ends with rank c, modulo N. Ring, two-shot,
+// one-shot and host ring keep to this order, so they give the same bits. The parameter server adds
+// by rank, reduce + broadcast along its tree.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct Chunk {
     std::size_t begin = 0, size = 0;
 };
 
-// Returns chunk `i` of `chunks` that `count` elements are cut into. All are of one size, a multiple
-// of 128 bytes, but the last ones, which may be shorter or empty.
+// Cuts `count` elements into `chunks`, and returns chunk `i`. All chunks have the same size, a
+// multiple of 128 bytes, except the last ones, which may be shorter or empty.
 __host__ __device__ inline Chunk chunk_of(std::size_t count, std::size_t chunks, std::size_t i,
                                           std::size_t element_bytes) {
     const std::size_t unit = 128 / element_bytes;
@@ -40,7 +40,7 @@ __host__ __device__ inline Chunk chunk_of(std::size_t count, std::size_t chunks,
     return {begin, begin + size < count ? size : count - begin};
 }
 
-// Describes an operation of all ranks that sums.
+// Describes a collective that sums.
 template <class T>
 Call reduction_call(const std::string& operation, const T* input, T* output, std::size_t count,
                     ReduceOp op, const std::string& name) {
@@ -53,41 +53,40 @@ Call reduction_call(const std::string& operation, const T* input, T* output, std
             .op = op};
 }
 
-// A parameter server: rank 0 receives all arrays, sums them and sends the sum to every rank. Every
-// byte goes through one rank's port: 2 (N - 1) times the data.
+// Sums by a parameter server: rank 0 receives all arrays, adds them up and sends the sum to every
+// rank. All of that passes one rank's port: 2 (N - 1) times the data.
 void parameter_server_all_reduce(Peers& peers, const Call& call, Stream& stream);
-// A reduce to rank 0 and a broadcast from there, up a tree and down a tree: 2 log2(N) steps, each
-// with all of the data.
+// Reduces to rank 0 up a tree, then broadcasts from there down a tree: 2 log2(N) steps, each with
+// all of the data.
 void reduce_broadcast_all_reduce(Peers& peers, const Call& call, Stream& stream);
-// The ring: each rank reads from its left neighbour only, in 2 (N - 1) steps with one chunk each. A
+// Sums by a ring: each rank reads from its left neighbour only, in 2 (N - 1) steps of one chunk. A
 // rank receives 2 (N - 1) / N of the data, however many ranks there are. (Patarasuk and Yuan,
 // "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.)
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream);
-// Sums by the ring in slices of another size, which must be a multiple of 128 bytes and the same on
-// every rank.
+// Sums by the ring in slices of this size, a multiple of 128 bytes and equal on every rank.
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes);
 // The usual size of a slice: small enough to be still in the cache of the rank that reads it next,
 // and large enough for the flags not to matter.
 inline constexpr std::size_t ring_slice_bytes = kernels_run_on_cpu ? 64 << 10 : 1 << 20;
 
-// Two-shot: every rank reads one chunk from all ranks, sums it, and writes the sum to all ranks. As
-// many bytes as the ring, but only two handshakes.
+// Sums in two shots: every rank reads one chunk from all ranks, adds it up, and writes the sum to
+// all ranks. As many bytes as the ring, but only two handshakes.
 void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
-// One-shot, for short messages: every rank reads all data of all ranks, and sums all of it. N - 1
-// times the data, but only one handshake. `input` and `output` may be any device memory. Throws
-// std::invalid_argument for more than Collectives::most_staged bytes.
+// Sums short arrays in one shot: every rank reads the data of all ranks, and adds it up itself.
+// N - 1 times the data, but only one handshake. `input` and `output` may be any device memory.
+// Throws std::invalid_argument for more than Collectives::most_staged bytes.
 void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 
-// ---- The one list of them
+// ---- The list of all algorithms
 
-// Names an all-reduce for all that compare, explore, measure or test them. So a new one is a file,
-// a declaration above, a line here, and a row in the README's table of files.
+// Names an all-reduce for the programs that compare, explore, measure or test them. A new algorithm
+// is a file, a declaration above, a line here, and a row in the README's table of files.
 struct ListedAllReduce {
     const char* name;
     void (*run)(Peers& peers, const Call& call, Stream& stream);  // null: HostRing keeps memory
     PredictedSeconds predicted_seconds;
     bool keeps_ring_order = false;  // so its sums have the ring's bits
-    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  // that a call takes
+    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  // per call
 };
 inline constexpr ListedAllReduce all_reduces[] = {
     {"server", parameter_server_all_reduce, parameter_server_seconds},
@@ -98,7 +97,7 @@ inline constexpr ListedAllReduce all_reduces[] = {
     {"one-shot", one_shot_all_reduce, one_shot_seconds, true, Collectives::most_staged},
 };
 
-// ---- When, and in parts
+// ---- At what size, and in two halves
 
 // The largest size at which the Communicator prefers one-shot to two-shot, but for two ranks on a
 // CPU (communicator.cpp). On an H200 that 2, 3 or 4 ranks shared, one-shot was faster to 16 KiB.
@@ -106,11 +105,11 @@ inline constexpr std::size_t one_shot_bytes = kernels_run_on_cpu ? 2 << 10 : 16 
 
 // The two halves of two-shot, as operations of their own.
 //
-// `input` has `count` elements for each rank, by rank; `output` becomes the sum of those for this
-// rank, in the order of the ring. `output` may lie where this rank's elements are in `input`.
+// `input` has `count` elements for each rank, by rank; `output` becomes the sum of this rank's
+// elements, in the order of the ring. `output` may be their place in `input`.
 void reduce_scatter(Peers& peers, const Call& call, Stream& stream);
-// `output` becomes every rank's `input`, of `count` elements, by rank. `input` may lie where this
-// rank's elements go in `output`.
+// `output` becomes every rank's `input`, of `count` elements, by rank. `input` may be this rank's
+// place in `output`.
 void all_gather(Peers& peers, const Call& call, Stream& stream);
 
 // ---- The same with typed arguments

@@ -24,16 +24,16 @@ namespace ddp {
 
 class Peers;
 
-// Every rank makes the same calls in the same order; a call that differs is an error that names
-// both. All calls are asynchronous to the host: they are enqueued on `stream`, behind what writes
-// their input and before what reads their output. Data lies in memory from allocate(). `name` is
-// for messages. Over MPI, calls are served one after the other, whatever their streams: the two
-// ends of a message must be the next call of both ranks. (In a ring shift rank 0 sends first, and
-// the others receive first.) The native transport serves each stream by itself.
+// Every rank makes the same calls in the same order; if two calls differ, the error names both. All
+// calls are asynchronous to the host: they are enqueued on `stream`, after the work that writes
+// their input and before the work that reads their output. Data lies in memory from allocate().
+// `name` is for messages. Over MPI, calls are served one after the other, whatever their streams:
+// the two ends of a message must be the next call of both ranks, so in a ring shift rank 0 sends
+// first and the others receive first. The native transport serves each stream separately.
 //
 // Calls throw std::invalid_argument for a rank that does not exist or memory that is not from
 // allocate(). Errors that happen later are thrown by synchronize(), or by the next call of the
-// Rank: then the communicator cannot be used any more, and the next run makes another.
+// Rank. After that the communicator can't be used any more; the next run makes a new one.
 class Communicator {
   public:
     virtual ~Communicator() = default;
@@ -41,16 +41,16 @@ class Communicator {
     Communicator& operator=(const Communicator&) = delete;
 
     Rank& rank() { return rank_; }
-    // The ranks that calls reach. A root or peer of a call is the index of a rank in it; messages
+    // The ranks that calls reach. The root or peer of a call is an index into this group; messages
     // give a rank's number in the job.
     const Group& group() const { return group_; }
     int world_size() const { return group_.size(); }
-    int index() const { return index_; }   // this rank's
+    int index() const { return index_; }   // of this rank
     virtual std::string kind() const = 0;  // "native", "mpi", "nccl"
     // Returns what its collectives run over, if a graph can hold them; otherwise nullptr.
     virtual Peers* capturable() { return nullptr; }
 
-    // An array that all calls take, for as long as the communicator lives.
+    // Allocates an array that all calls accept. It must not outlive the communicator.
     template <class T>
     ArenaBuffer<T> allocate(std::size_t size) {
         return ArenaBuffer<T>(arena(), size);
@@ -85,8 +85,8 @@ class Communicator {
         call.op = op;
         enqueue(call, stream);
     }
-    // `input` has `count` elements for each rank; `output` becomes the sum of those for this one.
-    // It may lie where they are in `input`.
+    // `input` has `count` elements for each rank; `output` becomes the sum of this rank's elements.
+    // `output` may be their place in `input`.
     template <class T>
     void reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                         const std::string& name = "") {
@@ -95,8 +95,8 @@ class Communicator {
         call.op = op;
         enqueue(call, stream);
     }
-    // `output` becomes the `count` elements of every rank, by rank. `input` may lie where this
-    // rank's go in `output`.
+    // `output` becomes the `count` elements of every rank, by rank. `input` may be this rank's
+    // place in `output`.
     template <class T>
     void all_gather(const T* input, T* output, std::size_t count, Stream& stream,
                     const std::string& name = "") {
@@ -125,7 +125,7 @@ class Communicator {
         enqueue(call, stream);
     }
 
-    // Waits until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed
+    // Waits until everything on `stream` is done. Throws the error if that has failed, or RunFailed
     // if the run has failed elsewhere.
     virtual void synchronize(Stream& stream) = 0;
 
@@ -134,7 +134,7 @@ class Communicator {
     Communicator(Rank& rank, Group group)
         : rank_(rank), group_(std::move(group)), index_(group_.index_of(rank.rank())) {}
 
-    // Returns the index of a call's root or of its other rank.
+    // Returns the index of a call's root, or of the rank at the other end of a message.
     int peer_of(const Call& call) const { return group_.index_of(call.peer); }
 
   private:
@@ -160,23 +160,24 @@ class Communicator {
     const int index_;
 };
 
-// The choices of a communicator, where they are not the usual ones.
+// The choices of a communicator that differ from the usual ones.
 struct CommunicatorOptions {
     std::optional<Group> group = std::nullopt;       // all ranks unless given
     std::optional<double> timeout_s = std::nullopt;  // limits every wait of a kernel (0: no limit)
     std::optional<LinkSpeed> link = std::nullopt;    // simulated, between these ranks
 };
 
-// The makers, each in a file of its own: a communicator with `arena_bytes` of device memory for
-// allocate(). All ranks of the job call one together, each with the group that it is in; a rank
-// that is in none gives itself. They throw OptionError, in a sentence, if that library is not
-// available here, and std::invalid_argument if the members of a group do not give the same.
+// Make a communicator with `arena_bytes` of device memory for allocate(); each has its own file.
+// All ranks of the job call the same function together, each with its group; a rank that is in no
+// group passes a group of itself. They throw OptionError, in a sentence, if that library is not
+// available here, and std::invalid_argument if the members of a group pass different groups.
 //
-// The native one takes ranks of one node. Its time-out and its link are the job's unless given.
+// The native communicator needs ranks of one node. Its time-out and link are the job's unless
+// given.
 //
-// The one over MPI serves its calls in the order in which they were enqueued, whatever their
-// streams: where a rank sends on one stream and receives on another, and the other rank does it the
-// other way round, both wait. Take a communicator for each stream.
+// MPI's serves its calls in the order in which they were enqueued, whatever their streams. If one
+// rank sends on one stream and receives on another, and its peer does these in the opposite order,
+// both wait forever: use one communicator per stream.
 std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t arena_bytes,
                                                        const CommunicatorOptions& options = {});
 std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes,

@@ -9,7 +9,7 @@
 //     step 4   copy       2        3        0        1
 //     step 5   copy       1        2        3        0     every rank has every sum
 //
-// A rank sends in each step what it has received in the step before; at first chunk r - 1.
+// Rank r first sends chunk r - 1. In every later step it sends the chunk that it has just received.
 #include "09_all_reduce/host_ring.hpp"
 
 #include <stdexcept>
@@ -19,7 +19,7 @@
 namespace ddp {
 namespace {
 
-// to[i] = op(theirs[i], own[i]); the last sum of a chunk is finished for `ranks` ranks.
+// to[i] = op(theirs[i], own[i]). `ranks` is 0 until the last sum, where an average divides by it.
 template <class T>
 __global__ void add_chunk(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
                           int ranks) {
@@ -36,7 +36,7 @@ HostRing<T>::HostRing(Peers& peers, std::size_t most)
       ranks_(peers.view().world_size),
       received_(peers.allocate<T>(chunk(0, most).size)) {}
 
-// Returns chunk i, counted round the ring.
+// Returns chunk i modulo N.
 template <class T>
 Chunk HostRing<T>::chunk(int i, std::size_t count) const {
     return chunk_of(count, static_cast<std::size_t>(ranks_),
@@ -55,9 +55,9 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
     const int left = (rank_ + ranks_ - 1) % ranks_, right = (rank_ + 1) % ranks_;
     const int last_sum = ranks_ - 2, last_step = 2 * ranks_ - 3;
     for (int step = 0; step <= last_step; step++) {
-        const Chunk sent = chunk(rank_ - 1 - step, count);
+        const Chunk sent = chunk(rank_ - 1 - step, count);  // modulo N: chunk -1 is the last
         const Chunk received = chunk(rank_ - 2 - step, count);
-        has_chunk_.record(stream);  // we have what we send: from outside, or from the step before
+        has_chunk_.record(stream);  // the chunk to send is complete
         sending_.wait(has_chunk_);
         peers_.send((step == 0 ? input : output) + sent.begin, sent.size, right, sending_, name);
         if (step > last_sum) {
@@ -66,7 +66,7 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
             peers_.receive(received_.data(), received.size, left, stream, name);
             launch(stream, grid_for(received.size), add_chunk<T>, op, output + received.begin,
                    received_.data(), input + received.begin, received.size,
-                   step == last_sum ? ranks_ : 0);
+                   step == last_sum ? ranks_ : 0);  // an average is divided in the last sum
         }
         after_step();
     }

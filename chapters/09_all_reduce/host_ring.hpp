@@ -1,7 +1,7 @@
 #pragma once
-// The ring, driven by the host: in each of its 2 (N - 1) steps a message to the right neighbour,
-// one from the left, and a kernel that adds. This is how the first all-reduces for deep learning
-// were made, and the way to read before ring.cu: there one kernel does all of it.
+// The ring, driven by the host: each of its 2 (N - 1) steps is a message to the right neighbour, a
+// message from the left one, and a kernel that adds. The first all-reduces for deep learning were
+// written like this. Read it before ring.cu, where one kernel does everything.
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -15,14 +15,13 @@ namespace ddp {
 template <class T>
 class HostRing {
   public:
-    // For up to `most` elements; takes room for one chunk of them in the arena. `peers` must
-    // outlive it. All ranks make theirs before one of them begins.
+    // For up to `most` elements; allocates one chunk of them in the arena. `peers` must outlive it.
+    // All ranks construct theirs before any of them begins.
     HostRing(Peers& peers, std::size_t most);
 
-    // Does the same as two_shot_all_reduce, with the same bits. It enqueues its steps on `stream`
-    // and on a stream of its own, and the host goes on. Also throws std::invalid_argument for more
-    // than `most` elements. `after_step` is called when a step is enqueued, so that it can be
-    // shown.
+    // Gives the result of two_shot_all_reduce, bit for bit. Enqueues its steps on `stream` and on
+    // sending_; the host doesn't wait. Also throws std::invalid_argument for more than `most`
+    // elements. Calls `after_step` whenever a step is enqueued, so that it can be shown.
     void all_reduce(
         const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
         const std::string& name = "", const std::function<void()>& after_step = [] {});
@@ -33,7 +32,7 @@ class HostRing {
     Peers& peers_;
     const std::size_t most_;
     const int rank_, ranks_;
-    ArenaBuffer<T> received_;  // what the left neighbour has summed so far
+    ArenaBuffer<T> received_;  // the left neighbour's partial sum
     Stream sending_;
     Event has_chunk_{EventFor::order}, has_sent_{EventFor::order};
 };

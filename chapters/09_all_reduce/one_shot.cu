@@ -11,7 +11,7 @@
 namespace ddp {
 namespace {
 
-// Every rank's staged data, by rank, twice: the sum of chunk c begins at rank c + 1 and goes round.
+// Every rank's staged data, by rank, twice: the sum of chunk c begins at rank c + 1, modulo N.
 template <class T>
 struct Staged {
     const T* data[2 * most_peers];

@@ -1,6 +1,6 @@
-// Ring all-reduce: one kernel on each rank, which stays for all steps. In each step a rank receives
-// one chunk from its left neighbour, by reading the neighbour's arena, and sends it on by posting
-// it to its right neighbour. For four ranks, the chunk that each rank sends (step 0) or receives:
+// Ring all-reduce: one kernel per rank, which stays for all steps. In each step a rank receives one
+// chunk from its left neighbour, by reading the neighbour's arena, and sends it on by posting it to
+// its right neighbour. For four ranks, the chunk that each rank sends (step 0) or receives:
 //
 //                                      rank 0   rank 1   rank 2   rank 3
 //     phase 1   step 0  send              3        0        1        2     its own elements
@@ -21,7 +21,7 @@
 namespace ddp {
 namespace {
 
-// All threads of a block: to[i] = op(theirs[i], own[i]), or theirs[i] if it is not to be summed.
+// All threads of a block: to[i] = op(theirs[i], own[i]), or just theirs[i] unless `is_sum`.
 template <ReduceOp op, class Element>
 __device__ void receive_elements(void* to, const void* theirs, const void* own, std::size_t count,
                                  bool is_sum, int divide_by) {
@@ -47,7 +47,7 @@ __device__ void receive_elements(void* to, const void* theirs, const void* own, 
     });
 }
 
-// Receives it in Packs, and one by one what is left over or where not everything is aligned.
+// Receives a slice in Packs. Leftover elements, and slices that aren't aligned, go one by one.
 template <class T>
 __device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
                               bool is_sum, int divide_by) {
@@ -158,7 +158,7 @@ class Ring {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_copy_threads)
+__global__ void __launch_bounds__(most_copy_threads)  // threads of a block, at most
     ring_kernel(const __grid_constant__ Collective collective, ReduceOp op, std::size_t count,
                 std::size_t slice_bytes) {
     Ring<T> ring(collective, op, count, slice_bytes);
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(most_copy_threads)
         goes_on = goes_on && ring.receive_reduce_send(step);
     // Phase 3: this rank completes its chunk.
     goes_on = goes_on && ring.receive_reduce_copy_send(ranks - 1);
-    // Phase 4: the complete sums go round.
+    // Phase 4: the complete sums travel around the ring.
     for (int step = ranks; step < 2 * ranks - 2; step++)
         goes_on = goes_on && ring.receive_copy_send(step);
     // Phase 5: the last sum arrives.

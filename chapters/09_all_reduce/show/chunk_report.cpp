@@ -16,7 +16,7 @@
 namespace ddp {
 namespace {
 
-// Returns a digit for each chunk: of how many ranks it is the sum.
+// Returns one digit per chunk: the number of ranks in its sum.
 std::string digits_of(const Holdings& holdings, std::size_t chunks) {
     std::string digits;
     for (std::size_t chunk = 0; chunk < chunks; chunk++)
@@ -49,7 +49,7 @@ void print_chunks(const std::vector<Step>& steps) {
             cells.push_back(digits_of(holdings, ranks));
         table.row(cells);
     }
-    table.note("A digit for each chunk: of how many ranks it is the sum. " + std::to_string(ranks) +
+    table.note("One digit per chunk: the number of ranks in its sum. " + std::to_string(ranks) +
                " is the whole sum.");
     std::cout << table << "\n";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Who holds what while the ring goes round: as a table with a row for each step and a column for
+// Who holds which sums while the ring works: as a table with a row for each step and a column for
 // each rank, step by step in the terminal, and as a CSV file for the picture.
 #include <cstddef>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #pragma once
-// Who holds what while an all-reduce goes on, after every step of it: of the ring, and for
-// comparison of the server, the tree and two-shot.
+// Who holds which sums after every step of an all-reduce: the ring, and for comparison the server,
+// the tree and two-shot.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -30,11 +30,10 @@ struct Recording {
 };
 
 // Sums an array in which rank r has 2^r, over a link, in four ways, and reads every rank's array
-// after every step. "ring" is the one that the host drives (host_ring.hpp), first of all.
-// "two-shot" are its two halves, reduce_scatter and all_gather. "server" and "reduce+broadcast" are
-// the messages of their kernels, sent one by one, since nobody can look into a kernel. Returns the
-// recordings in the process of rank 0, and nothing in others. The world has two ranks or more, of
-// one node, and no more than most_ranks_in_a_picture.
+// after every step. The first is "ring", driven by the host (host_ring.hpp). "two-shot" is two
+// steps, reduce_scatter and all_gather. "server" and "reduce+broadcast" send the messages of their
+// kernels one by one, since one can't look into a kernel. Returns the recordings in the process of
+// rank 0, and nothing in others. The world has 2 to most_ranks_in_a_picture ranks, on one node.
 std::vector<Recording> record_all_reduces(World& world, const LinkSpeed& link);
 
 }  // namespace ddp

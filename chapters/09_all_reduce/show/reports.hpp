@@ -1,5 +1,5 @@
 #pragma once
-// The tables of the run behind the ring's steps: every way over a link, and the bits of a sum.
+// The tables of the run after the ring's steps: all algorithms over a link, and the bits of a sum.
 #include "05_ranks/rank.hpp"
 #include "common/report/options.hpp"
 
@@ -8,14 +8,12 @@ namespace ddp {
 // Returns the link of `common`, or one of 100 MB/s and 100 us.
 LinkSpeed link_of(const CommonOptions& common);
 
-// Runs one all-reduce of each kind over that link: a
-// table on rank 0, and rows in its CSV file: algorithm, ranks, bytes, seconds, expected seconds,
-// bus bandwidth in bytes per second. All ranks of one node call this together, two or more.
+// Runs every algorithm once over that link. Rank 0 prints a table and writes the rows of its CSV
+// file. Two or more ranks of one node call this together.
 void show_link(Rank& rank, const CommonOptions& common);
 
-// Prints a hash of what each algorithm and the Communicator give for numbers whose sums are
-// rounded. Throws std::runtime_error if two ranks have different bits. All ranks of one node call
-// this together.
+// Prints a hash of each algorithm's result, and of the Communicator's, for numbers whose sums are
+// rounded. Throws std::runtime_error if two ranks have different bits. All ranks of a node call it.
 void show_bits(Rank& rank);
 
 }  // namespace ddp
