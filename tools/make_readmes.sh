@@ -233,11 +233,11 @@ filled() {
         i=$end
     done
 }
-row() {  # README LINE: the line; the table of chapters has the minutes of each
-    local begin='^(\| [0-9]{2} \| \[[a-z0-9_]*\]\(([0-9]{2}_[a-z0-9_]*)\) \|[^|]*\| )([0-9]+, [0-9]+)( \|.*)$' new=$2
+row() {  # README LINE: the line; the table of chapters has the minutes of each, and those of its exercises
+    local begin='^(\| [0-9]{2} \| \[[a-z0-9_]*\]\(([0-9]{2}_[a-z0-9_]*)\) \|[^|]*\| )([0-9]+, [0-9]+ \| [0-9-]+)( \|.*)$' new=$2
     if [[ $1 == chapters/README.md && $2 =~ $begin ]]; then
         new=$(minutes_of_chapter "chapters/${BASH_REMATCH[2]}")
-        [[ $2 =~ $begin ]]
+        new+=" | $(grep -s '^\*About' "exercises/${BASH_REMATCH[2]}/README.md" | awk '{ sum += $2 } END { print sum ? sum : "-" }')"
         stale "${BASH_REMATCH[3]}" "$new"
         new=${BASH_REMATCH[1]}$new${BASH_REMATCH[4]}
     fi

@@ -158,13 +158,13 @@ mkdir -p "$book/exercises/01_x" "$book/solutions/01_x"
 } >"$readme"
 cp "$readme" "$scratch/before"
 { times 150 'int i;\n\n' && times 49 '// why\n'; } >"$book/chapters/01_x/y.cu"  # x.cu has 21 lines
-overview=$book/chapters/README.md
-printf '%s\n' '| 01 | [x](01_x) | What? | 10, 10 | 5 |' '| 10 | no |' >"$overview"
+overview=$book/chapters/README.md && printf '*About %s minutes.*\n' 10 no 25 >"$book/exercises/01_x/README.md"
+printf '%s\n' '| 01 | [x](01_x) | What? | 10, 10 | 5 | 00 |' '| 10 | no |' >"$overview"
 make 1 'chapters/01_x/README.md:3: "" is "*25 minutes to read and run, 45 with the files marked ●.*" now' --check --only excerpt
-[[ $output == *'chapters/README.md:1: "10, 10" is "25, 45" now'* ]] || complain "the overview is not looked at: $output"
+[[ $output == *'chapters/README.md:1: "10, 10 | 5" is "25, 45 | 35" now'* ]] || complain "the overview is not looked at: $output"
 make 0 ""
 [[ $(sed 4d "$readme") == "$(cat "$scratch/before")" ]] || complain "the minutes have changed more: $(diff "$readme" "$scratch/before")"
-[[ $(cat "$overview") == $'| 01 | [x](01_x) | What? | 25, 45 | 5 |\n| 10 | no |' ]] || complain "the overview is: $(cat "$overview")"
+[[ $(cat "$overview") == $'| 01 | [x](01_x) | What? | 25, 45 | 35 | 00 |\n| 10 | no |' ]] || complain "the overview is: $(cat "$overview")"
 make 0 "" --check
 times 1200 'a word ' >>"$readme"
 make 1 'marked ●.*" is "*45 minutes to read and run, 65 with' --check
