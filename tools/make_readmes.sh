@@ -178,11 +178,15 @@ minutes() {  # README EXERCISE: the line for a chapter or, in a README of exerci
 marked_files() {  # README: the files of the first reading
     sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1" | sed '/^$/d'
 }
-minutes_of_chapter() {  # FOLDER: as "25, 60": to read and run it, and with the files of the first reading
-    local files seconds
-    seconds=$(reading_seconds <"$1/README.md")
+# minutes_of_chapter FOLDER: as "25 to 45, 60 to 105": to read and run it, and with the files of the first reading. The first of two
+# numbers is for who knows the subject; a student took 1.8 times as long for the text, and 1.7 times for the code.
+minutes_of_chapter() {
+    local files text code
+    text=$(reading_seconds <"$1/README.md")
     mapfile -t files < <(marked_files "$1/README.md")
-    echo "$(rounded "$seconds"), $(rounded $((seconds + 6 * $(cd "$1" && lines /dev/null "${files[@]}"))))"
+    code=$((6 * $(cd "$1" && lines /dev/null "${files[@]}")))
+    echo "$(rounded "$text") to $(rounded $((text * 18 / 10)))," \
+        "$(rounded $((text + code))) to $(rounded $((text * 18 / 10 + code * 17 / 10)))"
 }
 minutes_of_exercise() {  # FOLDER EXERCISE: to read text and contract, to think about each task, and to write the lines of the solution
     local text read written
@@ -234,7 +238,7 @@ filled() {
     done
 }
 row() {  # README LINE: the line; the table of chapters has the minutes of each, and those of its exercises
-    local begin='^(\| [0-9]{2} \| \[[a-z0-9_]*\]\(([0-9]{2}_[a-z0-9_]*)\) \|[^|]*\| )([0-9]+, [0-9]+ \| [0-9-]+)( \|.*)$' new=$2
+    local begin='^(\| [0-9]{2} \| \[[a-z0-9_]*\]\(([0-9]{2}_[a-z0-9_]*)\) \|[^|]*\| )([0-9 to,]+ \| [0-9-]+)( \|.*)$' new=$2
     if [[ $1 == chapters/README.md && $2 =~ $begin ]]; then
         new=$(minutes_of_chapter "chapters/${BASH_REMATCH[2]}")
         new+=" | $(grep -s '^\*About' "exercises/${BASH_REMATCH[2]}/README.md" | awk '{ sum += $2 } END { print sum ? sum : "-" }')"
