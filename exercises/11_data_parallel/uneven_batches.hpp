@@ -30,7 +30,7 @@ namespace ddp {
 // more.
 double weight_of_sample(const std::vector<int>& samples, int rank);
 
-// What one rank trains with. The loss of a batch is its cross_entropy.
+// Holds one rank's part of a training. The loss of a batch is its cross_entropy.
 struct Replica {
     Rank& rank;
     Device& device;
