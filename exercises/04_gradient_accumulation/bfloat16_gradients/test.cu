@@ -50,17 +50,16 @@ void compare(const std::vector<double>& yours, const std::vector<float>& scales,
                 std::to_string(yours.size()) + " elements, " + std::to_string(scales.size()) +
                 " micro-batches: " +
                 text("sum %.0f is %g, right is %g.\n", static_cast<double>(i), yours[i], right) +
-                (std::isnan(yours[i]) ? "It is NaN, which memory that is not initialised may hold. "
-                                        "(Even 0 times NaN "
-                                        "is NaN: it must not be read.) "
-                                      : "") +
+                (std::isnan(yours[i])
+                     ? "It is NaN, which is what uninitialised memory holds here: do you read it "
+                       "although accumulate is false? (Even 0 times NaN is NaN.) "
+                     : "") +
                 (tolerance < 1e-3 && std::abs(yours[i] - of_rounded) <= tolerance * right
-                     ? "You round scale * gradient to bfloat16 before you add it: the product of "
-                       "two floats is a float, and is added as one."
-                 : is_rounded
-                     ? "Yours is a number of bfloat16, and the right one is none: what do you "
-                       "round to bfloat16 again?"
-                     : hint));
+                     ? "You round scale * gradient to bfloat16 before you add it. Keep the product "
+                       "as a float."
+                 : is_rounded ? "Yours is rounded to bfloat16, which loses the difference: where "
+                                "do you round?"
+                              : hint));
     }
 }
 
@@ -84,15 +83,14 @@ void check_float(std::size_t n, const std::vector<float>& scales, const std::str
 
 void check_into_float() {
     const std::string all = "Does every element have a thread that adds it?";
-    check_float(1, {1}, "accumulate is false here: the sum holds nothing yet, and is overwritten.");
+    check_float(1, {1}, "accumulate is false: the sum holds nothing yet, and is overwritten.");
     check_float(1009, {1}, all);
     check_float(1, {0.5f}, "The scale is 1/2 here.");
     check_float(1, {0.5f, 0.5f},
-                "The second micro-batch is added: the scale is for what comes, not "
-                "for what is there already.");
+                "The second micro-batch is added. The scale is for its gradients, not for the sum "
+                "that is there already.");
     check_float(1009, {3.0f / 7, 3.0f / 7, 1.0f / 7}, all);
     check_float(100'003, {0.25f, 0.75f}, all);
-    check_float(0, {1}, "");
 }
 
 // ---- Task standstill
@@ -125,7 +123,7 @@ void check_share(const std::string& type, int fraction_bits, std::size_t micro_b
 
 void check_standstill() {
     const std::string exact =
-        "All whole numbers up to there can be written with so many bits: nothing is lost.";
+        "All whole numbers up to this sum fit into so many bits: nothing is lost.";
     const std::string still =
         "Between 2^k and 2^(k + 1) neighbours are 2^(k - fraction_bits) apart. If that is 2, then "
         "1 is half of it, and a tie is rounded to the even one: the sum stands still.";
@@ -169,22 +167,21 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
         const float half_unit = yours == 0 ? 0 : std::ldexp(1.0f, std::ilogb(yours) - 8);
         if (!(std::abs(both[i] - double{yours}) <= double{half_unit}))
             throw Wrong(
-                text("sums[%.0f] is %g where sums + lost is %g: sums alone is the bfloat16 "
-                     "nearest to it. Do you round to the nearest number, and all of the sum?",
+                text("sums[%.0f] is %g where sums + lost is %g: sums alone should be the bfloat16 "
+                     "nearest to that. Which number do you round?",
                      static_cast<double>(i), static_cast<double>(yours), both[i]));
     }
 }
 
 void check_two_parts() {
-    check_parts(1, {1}, "accumulate is false here: both parts hold nothing yet.");
-    check_parts(17, equal_scales(2, 1.0f), "Two terms, and the sum of both parts is wrong.");
+    check_parts(1, {1}, "accumulate is false: both parts hold nothing yet.");
+    check_parts(17, equal_scales(2, 1.0f), "The case: two ones.");
     const std::string many =
-        "What a rounding loses must be there at the next addition: is lost "
-        "read, written, and of the right sign?";
+        "The next addition needs what this one's rounding lost: is lost read, written, and of the "
+        "right sign?";
     check_parts(17, equal_scales(400, 1.0f), many);
     check_parts(1009, equal_scales(100, 0.01f), many);
-    check_parts(17, {3.0f / 7, 3.0f / 7, 1.0f / 7}, "The scales are 3/7, 3/7 and 1/7 here.", 1e-4);
-    check_parts(0, {1}, "");
+    check_parts(17, {3.0f / 7, 3.0f / 7, 1.0f / 7}, "The case: scales of 3/7, 3/7 and 1/7.", 1e-4);
 }
 
 }  // namespace
