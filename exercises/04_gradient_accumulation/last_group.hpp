@@ -1,6 +1,15 @@
 #pragma once
-// The contract of the exercise last_group: how large a micro-batch may be, and an epoch whose end
-// is not known in advance.
+// Exercise last_group: how large a micro-batch may be, and an epoch whose end is not known in
+// advance.
+//
+//     largest       {2, 3, 3, 1} and 1104 bytes: 10 samples at a time
+//     unknown_end   micro-batches of 3, 1 and 2 samples, 2 in a group: step 1 is for the samples
+//                   0 to 3, step 2 for 4 and 5
+//
+// You may call: next(); accumulate(tape, micro_batches, loss_of) with a Tape tape(device);
+// optimizer.step() and .zero_gradients().
+// The check also tries: a budget that not even the parameters fit into, weights of more than 2^31
+// elements; an epoch without any micro-batch.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -23,20 +32,14 @@ struct NetworkSizes {
 };
 
 // Task largest. Returns the largest number of samples at a time with which a step fits into
-// `budget` bytes of device memory; 0 if not even one sample fits.
-// Ignores that memory is allocated in blocks of 512 bytes.
+// `budget` bytes of device memory. (Ignore that memory is allocated in blocks of 512 bytes.)
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 
-// Task unknown_end. Trains for one epoch and returns the number of steps. `next` returns the
-// micro-batches one after the other, and std::nullopt when there are no more. Neither their number
-// nor their sizes, of 1 or more, are known in advance. The data may go on for days: ask for the
-// micro-batches of a group when the group before it has had its step (for the first of them
-// earlier, if you like). There is a step after every `group` micro-batches, and one for the rest at
-// the end.
-//
-// When optimizer.step() is called, the gradients are those of the mean loss over all samples since
-// the previous step, each with the same weight. They are absent before the epoch, and at its end.
-// Only one micro-batch is on the tape at a time, as accumulate() ensures.
+// Task unknown_end. Trains for one epoch and returns the number of steps: one after every `group`
+// micro-batches, and one for the rest at the end. `next` returns the micro-batches, and
+// std::nullopt when there are no more. A stream need not fit into memory: take a group's step
+// before you collect the next group. Each step has the gradients of the mean loss over all of its
+// samples, and none is left at the end.
 int train_epoch(Device& device, Optimizer& optimizer, const MeanLoss& loss_of,
                 const std::function<std::optional<Samples>()>& next, int group);
 

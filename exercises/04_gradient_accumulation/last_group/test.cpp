@@ -57,29 +57,25 @@ std::string cause_of(const NetworkSizes& sizes, std::size_t budget, int yours) {
     };
     const Mistake mistakes[] = {
         {weights, kept + 2 * widest,
-         "You have counted the parameters, but not their gradients, which are as large."},
+         "You have counted the parameters, but not their gradients, which take as much again."},
         {0, kept + 2 * widest,
          "You have not counted the parameters and their gradients, which do not grow with the "
          "micro-batch."},
         {2 * weights, kept,
          "Look at backward, too: where on its way are the most gradients alive?"},
         {2 * weights, kept + widest,
-         "While backward visits an operation, two gradients are alive: that of its output, and "
-         "that of its input."},
+         "While backward visits an operation, two gradients are alive: its output's and its "
+         "input's."},
         {2 * weights, 2 * kept,
-         "You let every activation have a gradient for the whole of backward. But a gradient is "
-         "gone when it has been used: count those that are alive at the same time."},
-        {3 * weights, kept + 2 * widest,
-         "You have counted three times as much as the parameters take. Plain SGD keeps nothing but "
-         "the parameters and their gradients."},
-        {2 * weights, kept + h1 + h2,
-         "A square's gradients, of its output and of its input, are both as wide as its layer."},
-        {2 * weights, kept - x + 2 * widest, "x, the input, is on the device as well."},
+         "You count a gradient for every activation. But a gradient is freed when it has been "
+         "used: "
+         "count those that are alive at the same time."},
+        {2 * weights, kept - x + 2 * widest,
+         "You have not counted x, the input, which is on the device as well."},
         {2 * weights, kept - y + 2 * widest,
-         "y, which the loss compares with, is on the device as well."},
+         "You have not counted y, which is on the device as well."},
         {2 * weights, kept - h1 - h2 + 2 * widest,
-         "Of each hidden layer, both the product and its square are on the tape."},
-        {2 * weights, 2 * (kept + 2 * widest), "An element takes 4 bytes, and you have counted 8."},
+         "For each hidden layer, both the product and its square are on the tape."},
         {0.5 * weights, (kept + 2 * widest) / 4,
          "An element takes 4 bytes: you have counted elements."},
     };
@@ -118,23 +114,23 @@ void check_budget(const NetworkSizes& sizes, std::size_t budget, const std::stri
 void check_largest() {
     check_budget({130, 100, 20, 10}, 1'000'000,
                  "Look at backward, too: where on its way are the most gradients alive?");
-    check_budget({100, 20, 200, 10}, 1'000'000,
-                 "The second hidden layer is wider here: the worst moment is elsewhere.");
-    check_budget({900, 100, 20, 10}, 1'500'000,
-                 "Most of the budget is taken by what does not grow with the micro-batch: "
-                 "parameters, and what else is as large?");
+    check_budget(
+        {100, 20, 200, 10}, 1'000'000,
+        "The second hidden layer is the widest here: the worst moment is at another operation.");
+    check_budget(
+        {900, 100, 20, 10}, 1'500'000,
+        "The parameters take most of the budget here, and something else takes as much: what?");
     check_budget({20, 150, 30, 140}, 1'000'000,
-                 "There are many outputs here: how often are so many numbers "
-                 "on the tape?");
+                 "There are many outputs here: how many tensors on the tape are as wide as they?");
     check_budget({20, 30, 40, 150}, 1'000'000,
-                 "The outputs are the widest here: the worst moment is elsewhere.");
+                 "The outputs are the widest here: the worst moment is at another operation.");
     const NetworkSizes sizes{900, 100, 20, 10};
     if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
         throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
                     ": then it is 0 samples, and you say " + std::to_string(yours) + ".");
     if (const int yours = largest_micro_batch({50'000, 50'000, 10, 10}, 4'000'000'000); yours != 0)
         throw Wrong(
-            "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, and "
+            "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, but "
             "you say that " +
             std::to_string(yours) +
             " samples at a time fit into 4 GB. 50000 times 50000 is more than an int holds: "
@@ -229,38 +225,33 @@ void check_epoch(const std::vector<int>& sizes, int group, const std::string& hi
     const auto next = [&]() -> std::optional<Samples> {
         // One may be asked for in advance.
         if (given > (witness.gradients.size() + 1) * static_cast<std::size_t>(group))
-            throw Wrong(epoch + "you ask for micro-batch " + std::to_string(given + 1) +
-                        " before you have taken step " +
-                        std::to_string(witness.gradients.size() + 1) +
-                        ".\nA stream may go on for days: take the step of a group before you ask "
-                        "for the micro-batches of the next.");
+            throw Wrong(
+                epoch + "you ask for micro-batch " + std::to_string(given + 1) +
+                " before you have taken step " + std::to_string(witness.gradients.size() + 1) +
+                ".\nA stream may be larger than memory: take a group's step before you collect "
+                "the next group.");
         if (given == sizes.size())
             return std::nullopt;
         const Samples piece{first, sizes[given++]};
         first += piece.count;
         return piece;
     };
-    const auto loss_of = [&](Tape& tape, Samples samples) {
-        if (!tape.nodes().empty())
-            throw Wrong(epoch +
-                        "forward of a micro-batch begins, and the one before it is still on the "
-                        "tape, with its activations. Only one may be there at a time: accumulate() "
-                        "clears the tape.");
-        return model.loss(tape, samples);
-    };
+    const auto loss_of = [&](Tape& tape, Samples samples) { return model.loss(tape, samples); };
     const int said = train_epoch(device, witness, loss_of, next, group);
 
     const std::size_t seen = witness.gradients.size();
     for (std::size_t i = 0; i < std::min(seen, right.size()); i++)
         if (!is_near(witness.gradients[i], right_gradients[i]))
-            throw Wrong(
-                epoch + "the gradient of step " + std::to_string(i + 1) + " is " +
-                text(witness.gradients[i]) + ", right is " + text(right_gradients[i]) + ".\n" +
-                (witness.gradients[i].empty()
-                     ? "A step without a gradient: was it taken before accumulate(), or for a "
-                       "group that is empty?"
-                     : hint));
-    if (seen != right.size())
+            throw Wrong(epoch + "the gradient of step " + std::to_string(i + 1) + " is " +
+                        text(witness.gradients[i]) + ", right is " + text(right_gradients[i]) +
+                        ".\n" +
+                        (witness.gradients[i].empty()
+                             ? "A step without a gradient: does it come before accumulate()?"
+                             : hint));
+    if (seen > right.size())
+        throw Wrong(epoch + "you take step " + std::to_string(seen) +
+                    " when there is no micro-batch for it. The data has ended: is there a group?");
+    if (seen < right.size())
         throw Wrong(epoch + "you have taken " + std::to_string(seen) + " steps, right are " +
                     std::to_string(right.size()) + ".\n" + hint);
     if (said != static_cast<int>(seen))
@@ -271,22 +262,23 @@ void check_epoch(const std::vector<int>& sizes, int group, const std::string& hi
 }
 
 void check_unknown_end() {
-    check_epoch({2, 2}, 2, "One group of two equal micro-batches: each has a half of the samples.");
+    check_epoch({2, 2}, 2,
+                "The case: one group of two equal micro-batches, so each weighs a half.");
     check_epoch({2, 2, 2, 2}, 2,
-                "The first step was right: is there something left of its gradient?");
-    check_epoch({1, 1, 1, 1, 1, 1, 1}, 3,
-                "There is a step for what is left in the end, and its mean is one over what there "
-                "is, not over what a full group would have.");
-    check_epoch({3, 3, 1}, 3,
-                "Each house counts as much as any other: a mean of means gives the houses of a "
-                "small micro-batch more.");
-    check_epoch({1, 4, 2, 3, 5}, 2, "All micro-batches differ in size here.");
-    check_epoch({2, 1, 3, 4, 1}, 3,
-                "The micro-batches of the rest differ in size, too: each house counts as much as "
-                "any other.");
-    check_epoch({1, 3}, 4, "There is no full group here, only a rest.");
-    check_epoch({4, 4}, 1, "Each micro-batch is a group of its own here.");
-    check_epoch({}, 2, "There is nothing to learn from here.");
+                "The case: two groups. Does the second step begin with the first one's gradient?");
+    check_epoch(
+        {1, 1, 1, 1, 1, 1, 1}, 3,
+        "The rest at the end gets a step too, and its mean is over the samples that it has, not "
+        "over those of a full group.");
+    check_epoch(
+        {3, 3, 1}, 3,
+        "A mean of means: the houses of a small micro-batch count more. Each house should count "
+        "as much as any other.");
+    check_epoch({1, 4, 2, 3, 5}, 2, "The case: all micro-batches differ in size.");
+    check_epoch({2, 1, 3, 4, 1}, 3, "The case: the micro-batches of the rest differ in size, too.");
+    check_epoch({1, 3}, 4, "The case: no full group, only a rest.");
+    check_epoch({4, 4}, 1, "The case: each micro-batch is a group of its own.");
+    check_epoch({}, 2, "The case: no micro-batch at all.");
 }
 
 }  // namespace
