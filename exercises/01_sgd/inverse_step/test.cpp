@@ -68,38 +68,26 @@ std::string cause_of(const House& found, const House& house, const HouseParamete
     const auto near = [](float yours, double right) {
         return std::abs(static_cast<double>(yours) - right) <= 0.02 + 0.01 * std::abs(right);
     };
-    const auto is_rounded = [](float yours, double right) {
-        return yours == std::floor(yours) && right != std::floor(right) &&
-               std::abs(static_cast<double>(yours) - right) < 1;
-    };
-    if (is_rounded(found.bedrooms, x1) || is_rounded(found.bathrooms, x2) ||
-        (near(found.bedrooms, x1) && is_rounded(found.price, static_cast<double>(house.price))))
-        return "You have made whole numbers of what you found, but these are none here: a price "
-               "may be 7.25. Compute with double, and do not round.";
     if (near(found.bedrooms, x2) && near(found.bathrooms, x1) && x1 != x2)
-        return "Bedrooms and bathrooms are exchanged: w1 is the weight of bedrooms.";
+        return "Bedrooms and bathrooms are swapped: w1 is the weight of bedrooms.";
     if (near(found.bedrooms, 2 * error * x1) && near(found.bathrooms, 2 * error * x2))
-        return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, and not x1 and x2.";
+        return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, not x1 and x2 themselves.";
     if (near(found.bedrooms, -x1) && x1 != 0)
         return "The sign is wrong: a step is parameter -= learning rate * gradient, so the "
                "gradient is (before - after) / learning rate.";
     if (!near(found.bedrooms, x1) || !near(found.bathrooms, x2))
-        return "All three gradients have the factor 2 e. What is left if you divide two changes by "
-               "each other?";
+        return "All three gradients have the factor 2 e. What is left if you divide one change by "
+               "another?";
     if (near(found.price, predicted - 2 * error))
-        return "The gradient of b is 2 e: the derivative of a square has a factor of 2, and the "
-               "price is missed by e.";
+        return "The gradient of b is 2 e, because the derivative of a square has a factor of 2.";
     if (near(found.price, predicted + error) || near(found.price, predicted + 2 * error))
         return "The sign of e is wrong in the price: e is predicted - price.";
     if (near(found.price, -error))
-        return "You have found e alone: what did the model predict? The price is that, minus e.";
+        return "That is -e alone: what did the model predict? The price is the prediction minus e.";
     if (near(found.price, predicted_after - error))
-        return "You have used the parameters after the step: the error is that of the prediction "
-               "before it.";
-    if (near(found.price, predicted - error * learning_rate) ||
-        near(found.price, predicted - error * learning_rate / 0.125) ||
-        near(found.price, predicted - error * learning_rate / 2))
-        return "A step is learning rate times gradient: the learning rate is missing.";
+        return "You have used the parameters after the step, but e is the error before it.";
+    if (near(found.price, predicted - error * learning_rate))
+        return "A step is the learning rate times the gradient: the learning rate is missing.";
     return "";
 }
 
@@ -122,51 +110,22 @@ void check_house(const House& house, const HouseParameters& before, double learn
     held();
 }
 
-// A step so small that floats have none of it: it is made in doubles, as the contract's are.
-void check_small_step(const HouseParameters& before, double learning_rate,
-                      const std::string& hint) {
-    const House house{3, 1.5f, 5};
-    const double x1 = house.bedrooms, x2 = house.bathrooms;
-    const double error =
-        before.w1 * x1 + before.w2 * x2 + before.b - static_cast<double>(house.price);
-    const double step = learning_rate * 2 * error;
-    const House found = house_behind_step(
-        before, {before.w1 - step * x1, before.w2 - step * x2, before.b - step}, learning_rate);
-    if (!is_near(found.bedrooms, house.bedrooms, 0.02f) ||
-        !is_near(found.bathrooms, house.bathrooms, 0.02f) ||
-        !is_near(found.price, house.price, 0.1f))
-        throw Wrong(text("You say %g bedrooms, %g bathrooms, price %g; the step was made on %g "
-                         "bedrooms, %g bathrooms, price %g.\n",
-                         static_cast<double>(found.bedrooms), static_cast<double>(found.bathrooms),
-                         static_cast<double>(found.price), x1, x2,
-                         static_cast<double>(house.price)) +
-                    hint);
-    held();
-}
-
 void check_house_behind_step() {
-    check_house({6, 2, 15}, {}, 0.125, "All parameters were 0 before the step.");
-    check_house({5, 2, 12}, {}, 0.001,
-                "The learning rate is different here: a step is learning rate times gradient.");
+    check_house({6, 2, 15}, {}, 0.125, "The case: all parameters were 0 before the step.");
+    check_house({5, 2, 12}, {}, 0.001, "The case: another learning rate.");
     check_house({3, 1, 5}, {0.5, 0.25, -1}, 0.01,
-                "The parameters were not 0 before the step: what did the model predict?");
-    check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The model had predicted too much here.");
-    check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01, "These are no whole numbers.");
+                "The case: the parameters were not 0 before the step. What did the model predict?");
+    check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The case: the prediction was too high.");
+    check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01,
+                "The case: numbers that are not whole.");
     check_house({0, 2, 3}, {0.5, 0.25, -1}, 0.01,
-                "This house has no bedrooms: divide by nothing that is then 0.");
+                "The case: no bedrooms. Which change is never 0, so that you can divide by it?");
     check_house({2, 0, 3}, {0.5, 0.25, -1}, 0.01,
-                "This house has no bathrooms: divide by nothing that is then 0.");
-    check_small_step({0.5, 0.25, -1}, 1e-9,
-                     "The learning rate is 1e-9: the parameters before and after are doubles that "
-                     "agree in eight digits, and floats have no more. Is there a float in your "
-                     "code? Subtract doubles.");
-    check_small_step({}, 1e-30,
-                     "The learning rate is 1e-30. A step that has changed b at all, be it by "
-                     "1e-29, has a house behind it.");
+                "The case: no bathrooms. Which change is never 0, so that you can divide by it?");
 }
 
 bool converges(const House& house, double learning_rate) {
-    Descent descent(house, {0, 0, 1}, learning_rate);  // with an error, also if the price is 0
+    Descent descent(house, {}, learning_rate);
     const double first = descent.step();
     double last = first;
     for (int i = 0; i < 20 && std::isfinite(last); i++)
@@ -188,15 +147,16 @@ std::string cause_of(const House& house, double yours) {
     const double x1 = house.bedrooms, x2 = house.bathrooms, squares = x1 * x1 + x2 * x2 + 1;
     const auto near = [&](double rate) { return std::abs(yours - rate) <= 0.001 * rate; };
     if (yours == 0)
-        return "It is 0: 1 divided by a larger whole number is 0 in C++. Compute with double.";
+        return "It is 0: in C++, 1 divided by a larger whole number is 0. Compute with double.";
     if (near(2 / squares))
         return "That is twice the rate. The gradient has a factor of 2: a step changes the error "
                "by the factor 1 - 2 learning rate (...).";
     if (near(0.5 / squares))
-        return "That is the rate at which one step makes the error 0. The error still shrinks "
-               "until the factor is -1.";
+        return "At that rate one step makes the error 0. With a larger one it still shrinks, until "
+               "the "
+               "factor is -1.";
     if (near(1 / (squares - 1)) && squares > 2)
-        return "You have forgotten that b is learned as well, and moves the prediction.";
+        return "You have left out b, which is learned as well and moves the prediction.";
     if (near(1 / (x1 + x2 + 1)) || near(1 / ((x1 + x2) * (x1 + x2) + 1)))
         return "w1 changes by a multiple of x1, and that change is multiplied by x1 again in the "
                "prediction: each input counts by its own square.";
@@ -215,19 +175,13 @@ void check_rate(const House& house, const std::string& hint) {
 }
 
 void check_largest_rate() {
-    check_rate({0, 0, 3},
-               "Nothing but b is learned here: by which factor does a step change the "
-               "error, and when is that factor below -1?");
+    check_rate(
+        {0, 0, 3},
+        "Only b matters for this house: by which factor does a step change the error, and when "
+        "is that factor below -1?");
     check_rate({6, 2, 15}, "All three parameters move the prediction: each by its own input.");
     check_rate({2, 3, 4}, "All three parameters move the prediction: each by its own input.");
-    check_rate({0.5f, 0.25f, 4}, "These are no whole numbers.");
-    check_rate({1000, 300, 4},
-               "This is a castle, and its rate is small. Do you search for it between two bounds? "
-               "It follows from the house, however large that is.");
-    check_rate({2, 3, 40}, "Only the price is different here: does it matter?");
-    check_rate({2, 3, 0},
-               "The price is 0, and so is the error of parameters that are 0: it never grows, and "
-               "yet another one would. By which factor does a step change an error?");
+    check_rate({0.5f, 0.25f, 4}, "The case: numbers that are not whole.");
 }
 
 }  // namespace
