@@ -1,9 +1,8 @@
-// Trains one model with everything on every rank, and with less of it at each stage: shows what
-// each rank keeps and receives, and that all stages end in the same bits.
+// Trains one model with everything on every rank, and with less of it at each stage: shows the
+// bytes that each rank keeps and receives, and that all stages end in the same bits.
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "15_overlap/training.hpp"
-#include "22_sharded/show/bill_table.hpp"
 #include "22_sharded/show/failover.hpp"
 #include "22_sharded/show/hybrid.hpp"
 #include "22_sharded/show/stage_table.hpp"
@@ -27,7 +26,7 @@ struct ShardedOptions {
     bool saves() const { return failover || !checkpoints.folder.empty(); }
 };
 
-// Completes the plan, and refuses what does not go together.
+// Completes the plan, and refuses options that do not go together.
 void complete(ShardedOptions& mine, const CommonOptions& common) {
     StagePlan& plan = mine.plan;
     plan.seed = common.seed;
@@ -35,17 +34,19 @@ void complete(ShardedOptions& mine, const CommonOptions& common) {
     if (plan.batch == 0)
         plan.batch = plan.model == "mlp" ? 32 : 4;
     if (mine.saves() && plan.stage == 0)
-        throw OptionError(
-            "--folder and --failover are of stages 1, 2 and 3: give another --stage.");
+        throw OptionError("--folder and --failover need a sharded stage: give --stage 1, 2 or 3.");
     if ((plan.clip || plan.bfloat16) && (mine.hybrid || mine.saves()))
         throw OptionError(
-            "--clip and --bfloat16 are for the table of stages: leave out what trains otherwise.");
+            "--clip and --bfloat16 work with the table of stages only: leave out --folder, "
+            "--failover and --hybrid.");
     if (plan.bfloat16 && plan.stage < 3)
-        throw OptionError("--bfloat16 is of stage 3, which gathers: leave out --stage.");
+        throw OptionError("--bfloat16 needs stage 3, which gathers: leave out --stage.");
     if (mine.hybrid && mine.saves())
-        throw OptionError("A hybrid makes no checkpoints: leave out --folder and --failover.");
+        throw OptionError(
+            "Hybrid sharding does not support checkpoints yet: leave out --folder and "
+            "--failover.");
     if (mine.hybrid && plan.stage < 3)
-        throw OptionError("A hybrid is sharded at stage 3: leave out --stage.");
+        throw OptionError("Hybrid sharding needs stage 3: leave out --stage.");
 }
 
 int run(World& world, const CommonOptions& common, ShardedOptions mine) {
@@ -73,7 +74,7 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
         if (rank.rank() == 0) {
             Device host(0, TensorMemory::host);
             const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
-            show_bill(*model, plan, beside(common.csv, "bill"));
+            show_budget(*model, plan, rank.world_size(), beside(common.csv, "bill"));
         }
         show_stages(rank, data.train, plan, mine.stages(), common.csv);
         if (mine.stage == "all")
@@ -88,14 +89,15 @@ int main(int argc, char** argv) {
     ShardedOptions mine;
     Options options("sharded", "What if the model does not fit? Every rank keeps a part of it.");
     options.add_choice("--stage", mine.stage, {"all", "0", "1", "2", "3"},
-                       "what is divided; 0 is DDP");
-    options.add_choice("--model", mine.plan.model, {"mlp", "transformer"}, "what is trained");
+                       "which stage trains; 0 is DDP");
+    options.add_choice("--model", mine.plan.model, {"mlp", "transformer"},
+                       "which model is trained");
     options.add_int("--steps", mine.plan.steps, {1, 100'000}, "of each training");
     options.with_quick("--steps", [&] { mine.plan.steps = 5; });
     options.add_int("--batch", mine.plan.batch, {0, 60'000},
-                    "samples a step and rank; 0: 32 pictures, or 4 sentences");
+                    "samples per step and rank; 0: 32 pictures, or 4 sentences");
     options.add_choice("--optimizer", mine.plan.optimizer, {"adam", "sgd"},
-                       "what changes the chunks");
+                       "which optimizer updates the chunks");
     options.add_double("--clip", mine.plan.clip, {1e-6, 1e6}, "clip gradients to this norm");
     options.add_flag("--bfloat16", mine.plan.bfloat16, "stage 3 gathers 16-bit numbers");
     options.add_taken(

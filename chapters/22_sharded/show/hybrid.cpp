@@ -26,7 +26,7 @@ void show_hybrid(Rank& rank, const LabelledImages& images, StagePlan plan,
                              "seconds_per_step", "hash"});
         Table table(
             "Sharded within a node: " + std::to_string(plan.steps) + " steps, " + placement.text(),
-            {"", "parameters", "gradients", "moments", "leaves a node a step", "hash"});
+            {"", "parameters", "gradients", "moments", "leaves a node per step", "hash"});
         // An all-reduce over the nodes, of the gradients or of the ranks' chunks of them.
         const double nodes = placement.nodes();
         const double sent = 2 * (nodes - 1) / nodes * static_cast<double>(replicated.gradients);

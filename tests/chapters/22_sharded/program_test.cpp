@@ -184,9 +184,10 @@ TEST_CASE("sharded program: bad input in one sentence") {
     REQUIRE(count(program.refusal({"--shape", "2x3", "--ranks", "4"}),
                   "has 6 ranks, and there are 4") == 1);
     REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
-    REQUIRE(count(program.refusal({"--hybrid", "--folder", "x"}), "makes no checkpoints") == 1);
-    REQUIRE(count(program.refusal({"--failover", "--stage", "0"}), "of stages 1, 2 and 3") == 1);
-    REQUIRE(count(program.refusal({"--bfloat16", "--stage", "2"}), "is of stage 3") == 1);
+    REQUIRE(count(program.refusal({"--hybrid", "--folder", "x"}), "does not support checkpoints") ==
+            1);
+    REQUIRE(count(program.refusal({"--failover", "--stage", "0"}), "need a sharded stage") == 1);
+    REQUIRE(count(program.refusal({"--bfloat16", "--stage", "2"}), "needs stage 3") == 1);
 }
 
 }  // namespace ddp::test
