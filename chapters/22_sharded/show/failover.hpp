@@ -3,7 +3,7 @@
 // killed.
 #include "05_ranks/world.hpp"
 #include "19_checkpoint_failover/checkpointed_run.hpp"
-#include "22_sharded/show/stages.hpp"
+#include "22_sharded/support/stages.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {

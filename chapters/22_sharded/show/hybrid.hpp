@@ -2,7 +2,7 @@
 // One training, replicated on all ranks and sharded within each node.
 #include <filesystem>
 
-#include "22_sharded/show/stages.hpp"
+#include "22_sharded/support/stages.hpp"
 
 namespace ddp {
 

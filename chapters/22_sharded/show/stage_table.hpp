@@ -2,7 +2,7 @@
 // The memory budget of each stage, and one training at several stages: as tables and files.
 #include <filesystem>
 
-#include "22_sharded/show/stages.hpp"
+#include "22_sharded/support/stages.hpp"
 
 namespace ddp {
 

@@ -1,6 +1,6 @@
 #pragma once
 // When a step at stage 3 computes, gathers and reduces: with prefetch, and without.
-#include "22_sharded/show/stages.hpp"
+#include "22_sharded/support/stages.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {

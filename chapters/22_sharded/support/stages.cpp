@@ -1,4 +1,4 @@
-#include "22_sharded/show/stages.hpp"
+#include "22_sharded/support/stages.hpp"
 
 #include <algorithm>
 #include <functional>
