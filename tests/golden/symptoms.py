@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Symptoms of PyTorch jobs: makes chapters/symptoms.md of small programs that have a fault, and of
-what their deciding line prints.
+"""Makes chapters/symptoms.md from small programs with a fault, and from their outputs.
 
-    python3 tests/golden/symptoms.py --make     runs them, and writes the page (takes PyTorch)
-    python3 tests/golden/symptoms.py --check    is the page what they and the kept output make?
-    python3 tests/golden/symptoms.py --ask      do they still print what is kept? (takes PyTorch)
+    python3 tests/golden/symptoms.py --make     runs them, and writes the page (needs PyTorch)
+    python3 tests/golden/symptoms.py --check    do they and the kept outputs still make the page?
+    python3 tests/golden/symptoms.py --ask      do they still print what is kept? (needs PyTorch)
 
-The programs are those of chapters/23_your_job/symptoms. In their heads stand the symptom, its
-causes, what decides, and the book's section, which lines with a deeper indent continue; `# decides`
-marks the end of the statement that does. Numbers may differ from run to run.
+The programs are in chapters/23_your_job/symptoms. The comments at the top of each name the symptom,
+its causes, the question that decides, and the book's section; a deeper indent continues a line.
+`# decides` marks the end of the statement to copy. Numbers can differ from run to run.
 """
 import contextlib
 import difflib
@@ -40,14 +39,14 @@ NAMES = [name for _, names in SECTIONS for name in names]
 
 
 def parts_of(name):
-    """Returns what a program's head says, and its deciding line, without the mark."""
+    """Returns the comments at a program's top, and its deciding line without the mark."""
     text = (PROGRAMS / f"{name}.py").read_text()
 
     def said(key):
         found = re.findall(rf"^# {key}: (.*(?:\n#   .*)*)$", text, re.MULTILINE)
         return [each.replace("\n#  ", "") for each in found]
 
-    line = [re.sub(r"\n *", " ", re.sub(r'"\n *f"', "", statement)) for _, statement in re.findall(
+    line = [statement.replace("\n" + indent, "\n") for indent, statement in re.findall(
         r"^( *)(\S[^#\n]*[^#:\n](?:\n\1 [^#\n]*)*)  # decides$", text, re.MULTILINE)]
     (symptom,), causes, (section,), (asks,) = map(said, ("symptom", "cause", "section", "decides"))
     if len(causes) < 3 or len(line) != 1:
@@ -76,7 +75,7 @@ def output_of(name):
 
 
 def outputs():
-    """Returns all programs' outputs, or None where no PyTorch is."""
+    """Returns all programs' outputs, or None without PyTorch."""
     sys.path.insert(0, str(CHAPTER))
     try:
         import torch  # noqa: F401
@@ -88,31 +87,41 @@ def outputs():
 
 
 def page_of(kept):
-    lines = [
-        "# Symptoms",
-        "",
-        "What a PyTorch job does, its likeliest causes, and the one line that decides "
-        "between them. Each row comes from a program of",
-        "some 20 lines that has the first of the causes (its name links it). It ran with PyTorch "
-        "on two ranks, on a CPU, with Gloo, and what",
-        "its deciding line prints is shown. A script has made this page. It runs the programs "
-        "again with a PyTorch of yours:",
-        "",
-        "    PYTHON tests/golden/symptoms.py --ask",
-        "",
-        "[And my own script?](23_your_job/README.md) investigates a wrong job, one that hangs and "
-        "a slow one from beginning to end, and has tools that watch a job.",
-    ]
+    page = """# Symptoms
+
+Your job hangs, crashes, crawls, or learns nonsense. Search this page for the message, or for what
+you see. Each block lists likely causes, then a line to copy into your script, whose output shows
+where to look. The output below it is from a program of some 20 lines that has the first of the
+causes. It ran on two ranks, on a CPU, with Gloo. Run them all again with your own PyTorch:
+
+    PYTHON tests/golden/symptoms.py --ask
+
+If no block fits, [And my own script?](23_your_job/README.md) investigates a wrong job, a hang and a
+slow job from beginning to end, and has tools that watch yours.
+"""
     for title, names in SECTIONS:
-        lines += ["", f"## {title}", "", "| symptom | likely causes | what decides | it prints | "
-                  "more |", "|---|---|---|---|---|"]
+        page += f"\n## {title}\n"
         for name in names:
             symptom, causes, section, asks, line = parts_of(name)
-            told = kept[name].replace("\n", "<br/>").replace("|", "\\|")
-            code = line.replace("|", "\\|")
-            lines.append(f"| [{symptom}](23_your_job/symptoms/{name}.py) | {'; '.join(causes)} | "
-                         f"{asks}<br/>`{code}` | {told} | {section} |")
-    return "\n".join(lines) + "\n"
+            listed = "\n".join(f"- {cause}" for cause in causes)
+            page += f"""
+<a id="{name}"></a>
+### {symptom[0].upper() + symptom[1:]}
+
+{listed}
+
+{asks}
+
+```python
+{line}
+```
+```text
+{kept[name]}
+```
+
+The program: [{name}.py](23_your_job/symptoms/{name}.py). The reason: {section}.
+"""
+    return page
 
 
 def alike(text):
@@ -130,9 +139,9 @@ def main():
                                                "the programs", "", "", 0))
         if difference:
             print("\n".join(difference))
-            sys.exit("chapters/symptoms.md is not what the programs make: run "
+            sys.exit("chapters/symptoms.md is out of date: run "
                      "tests/golden/symptoms.py --make.")
-        print(f"The page has {len(NAMES)} symptoms, and is what their programs make.")
+        print(f"The page has {len(NAMES)} symptoms, and is current.")
     elif action in (["--make"], ["--ask"]):
         found = outputs()
         if found is None:

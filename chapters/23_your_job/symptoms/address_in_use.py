@@ -1,10 +1,10 @@
 # symptom: "The server socket has failed to listen ... address already in use"
-# cause: two jobs on one node have the same MASTER_PORT: `torchrun --standalone`, or a
-#   `--master-port` for each
-# cause: a job that was killed has left ranks behind: `pgrep -af torchrun`
-# cause: the script starts its processes itself, and is started by torchrun as well
+# cause: two jobs on one node share a MASTER_PORT: use `torchrun --standalone`, or give each its own
+#   `--master-port`
+# cause: ranks of a killed job still run: `pgrep -af torchrun`
+# cause: the script starts processes itself, and torchrun starts it, too
 # section: [environment](environment.md#who-am-i-and-where-are-the-others)
-# decides: before the job begins: does somebody listen there already?
+# decides: Before the job starts, does a process listen there already?
 import datetime
 import os
 import socket

@@ -1,10 +1,10 @@
-# symptom: "Missing key(s) in state_dict", and every name of the file is unexpected
-# cause: the wrapped model was saved, and a bare one loads the file: save
+# symptom: "Missing key(s) in state_dict", and every name in the file is unexpected
+# cause: the file is the wrapped model's, and a bare model loads it: save
 #   `model.module.state_dict()`
-# cause: the other way round: the wrapped model loads a file of a bare one: load into `model.module`
-# cause: `torch.compile` has put `_orig_mod.` in front of each name, or it is another model
+# cause: the file is a bare model's, and the wrapped model loads it: load into `model.module`
+# cause: `torch.compile` put `_orig_mod.` in front of each name, or it is a different model
 # section: [19](19_checkpoint_failover/README.md#the-file)
-# decides: the first name in the file, and the first one in the model
+# decides: Compare the first name in the file and in the model.
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel

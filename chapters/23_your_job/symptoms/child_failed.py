@@ -1,11 +1,11 @@
-# symptom: torchrun ends with "ChildFailedError" and "exitcode: -9", or "Signal 9 (SIGKILL)"
-# cause: -9: memory ran out, and the kernel or the job's limit killed a rank: `dmesg`, `sacct`; what
-#   each rank and each loader's worker loads counts that many times
-# cause: exitcode 1: an exception, whose traceback is further up: `@record` repeats it here
-# cause: -11: a crash in compiled code: `PYTHONFAULTHANDLER=1` prints its stack; -15: torchrun or
-#   the cluster has ended it, so look at another rank, or above
+# symptom: "ChildFailedError" and "exitcode: -9", or "Signal 9 (SIGKILL)", from torchrun
+# cause: exitcode -9: memory ran out, and the kernel or the job's limit killed a rank: see `dmesg`
+#   or `sacct`. Each rank and each of its loader's workers holds a copy of the data that it loads
+# cause: exitcode 1: an exception. Its traceback is further up, and `@record` repeats it here
+# cause: exitcode -11: a crash in compiled code (`PYTHONFAULTHANDLER=1` prints its stack); exitcode
+#   -15: torchrun or the cluster ended this rank, so look for an earlier failure on another one
 # section: [environment](environment.md#who-am-i-and-where-are-the-others)
-# decides: who was the first? The others only lost a peer. torchrun prints it as "Root Cause"
+# decides: Which rank failed first? The others only lost a peer. torchrun calls it "Root Cause".
 import os
 import signal
 

@@ -1,12 +1,13 @@
-# symptom: every GPU does the whole job: all ranks print "rank 0", and the epoch has as many steps
-#   as before
-# cause: started without torchrun, or by srun, whose variables PyTorch does not read: every process
-#   is rank 0 of 1
-# cause: no DistributedSampler: every rank trains on all samples
+# symptom: all ranks print "rank 0", and the epoch has as many steps as before: every GPU does the
+#   whole job
+# cause: the job was started without torchrun, or by srun, whose variables PyTorch does not read:
+#   every process is rank 0 of 1
+# cause: there is no DistributedSampler, so every rank trains on all samples
 #   [12](12_sampler/README.md#five-mistakes-without-a-message)
-# cause: no fault: the ranks share the samples, and each prints its own lines: print on rank 0 only
+# cause: nothing is wrong: the ranks share the samples, but each prints its own lines. Print on rank
+#   0 only
 # section: [05](05_ranks/README.md#who-is-who)
-# decides: who does each process think it is?
+# decides: Who does each process think it is?
 import torch
 import torch.distributed as dist
 

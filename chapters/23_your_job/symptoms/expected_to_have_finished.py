@@ -1,9 +1,9 @@
 # symptom: "Expected to have finished reduction in the prior iteration"
 # cause: forward does not use a parameter, or its output is not in the loss
-# cause: a branch that only some batches take: `find_unused_parameters=True`
-# cause: a checkpointed layer that is used twice: `static_graph=True`
+# cause: only some batches use a branch: `find_unused_parameters=True`
+# cause: a checkpointed layer is used twice: `static_graph=True`
 # section: [17](17_unused_parameters/README.md#find_unused_parameters)
-# decides: after the first backward: which parameters have no gradient?
+# decides: After the first backward, which parameters have no gradient?
 import torch
 import torch.distributed as dist
 from torch import nn

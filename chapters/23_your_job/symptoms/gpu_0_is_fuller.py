@@ -1,9 +1,9 @@
-# symptom: GPU 0 is fuller than the others
-# cause: `torch.load` puts everything back to where rank 0 had it
-# cause: a tensor that is made on `cuda` before `torch.cuda.set_device(local_rank)`
+# symptom: GPU 0 uses more memory than the others
+# cause: `torch.load` puts every tensor back on rank 0's device: `map_location`
+# cause: a tensor was made on `cuda` before `torch.cuda.set_device(local_rank)`
 # cause: rank 0 evaluates or collects results
 # section: [19](19_checkpoint_failover/README.md#what-pytorch-does)
-# decides: where the file says that its tensors belong
+# decides: Where does the file say its tensors belong?
 import io
 
 import torch

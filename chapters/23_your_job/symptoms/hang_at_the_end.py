@@ -1,9 +1,9 @@
 # symptom: a hang at the end of an epoch
 # cause: the ranks have different numbers of batches: a custom sampler, an IterableDataset
-# cause: one rank alone skips a bad batch, stops early, or has an exception in its last batch
+# cause: one rank skips a bad batch, stops early, or gets an exception in its last batch
 # cause: rank 0 writes the last checkpoint for longer than the time-out
 # section: [17](17_unused_parameters/README.md#join)
-# decides: before the loop: how many batches has each rank?
+# decides: Before the loop, how many batches does each rank have?
 import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, Subset, TensorDataset

@@ -1,9 +1,9 @@
 # symptom: a hang at the first validation
-# cause: only rank 0 validates, with the wrapped model, whose forward sends buffers
-# cause: rank 0 validates longer than the time-out of the others' next collective
-# cause: an all-reduce of the accuracy inside `if rank == 0`
+# cause: only rank 0 validates, and calls the wrapped model, whose forward broadcasts buffers
+# cause: rank 0 validates for longer than the others' next collective waits
+# cause: the accuracy's all-reduce is inside `if rank == 0`
 # section: [11](11_data_parallel/README.md#only-rank-0-logs-but-all-ranks-call)
-# decides: the same forward with `model.module`, which asks nobody
+# decides: Try the same forward on `model.module`, which needs no other rank.
 import threading
 
 import torch

@@ -1,9 +1,9 @@
-# symptom: a hang that ends with "Timed out waiting ... for recv operation"
+# symptom: "Timed out waiting ... for recv operation" after a hang (Gloo)
 # cause: a rank never came: an exception, an early `return`
-# cause: a rank is slow: the first batch, a compilation, a file system
-# cause: a firewall, or the wrong interface: `GLOO_SOCKET_IFNAME`, `NCCL_SOCKET_IFNAME`
+# cause: a rank is slow: its first batch, a compilation, a file system
+# cause: a firewall or the wrong interface is in the way: `GLOO_SOCKET_IFNAME`, `NCCL_SOCKET_IFNAME`
 # section: [17](17_unused_parameters/README.md#the-report)
-# decides: a barrier on rank 0 that names who is missing
+# decides: A barrier on rank 0 names the missing rank.
 import datetime
 import re
 import time

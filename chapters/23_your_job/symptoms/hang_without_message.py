@@ -1,9 +1,9 @@
 # symptom: a hang without a message
-# cause: one rank has left the loop, or waits elsewhere
-# cause: ranks call collectives in another order
-# cause: one rank was stopped, or swaps
+# cause: one rank left the loop, or waits in a different place
+# cause: the ranks call collectives in different orders
+# cause: one rank was stopped, or is swapping
 # section: [17](17_unused_parameters/README.md#the-hang)
-# decides: after a while: where does each rank stand?
+# decides: Where is each rank after a while?
 import datetime
 import faulthandler
 import re

@@ -1,9 +1,9 @@
 # symptom: the loss jumps after a resume
 # cause: the optimizer's state was not saved, or not loaded
-# cause: the sampler begins the epoch again [12](12_sampler)
-# cause: the learning rate's schedule begins again
+# cause: the sampler starts the epoch again [12](12_sampler)
+# cause: the learning rate's schedule starts again
 # section: [19](19_checkpoint_failover/README.md#what-a-training-is)
-# decides: what the optimizer remembers after the resume
+# decides: After the resume, what does the optimizer remember?
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,9 +1,9 @@
 # symptom: SIGTERM before a preemption, and the work since the last checkpoint is lost
-# cause: nobody handles the signal
-# cause: the handler saves inside of a collective, at another step on each rank
-# cause: the shell or `srun` does not pass the signal on
+# cause: no handler is installed
+# cause: the handler saves inside a collective, and each rank saves at a different step
+# cause: the shell or `srun` does not forward the signal
 # section: [19](19_checkpoint_failover/README.md#told-to-end)
-# decides: who gets the signal?
+# decides: Who handles the signal?
 import signal
 
 import torch.distributed as dist

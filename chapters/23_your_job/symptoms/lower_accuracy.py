@@ -1,14 +1,17 @@
-# symptom: lower accuracy with 8 ranks than with 1
-# cause: the batch is 8 times as large, and the learning rate is the old one: an eighth of the steps
+# symptom: lower accuracy with 8 ranks than with 1, or a validation too good to be true
+# cause: the batch is 8 times as large and the learning rate is unchanged, so an epoch has an eighth
+#   of the steps
 # cause: the loss is a mean of means [20](20_transformer/README.md#the-mean-of-means)
-# cause: BatchNorm has the statistics of a small batch
+# cause: BatchNorm sees only its own rank's small batch
 #   [18](18_sync_batch_norm/README.md#each-rank-has-a-mean-of-its-own)
 # cause: all ranks draw the same augmentations and dropout masks: add the rank to the seed
 #   [12](12_sampler/README.md#what-pytorch-does)
-# cause: the learning rate falls 8 times as fast: accelerate steps a prepared scheduler once per
-#   rank, unless it got `step_scheduler_with_optimizer=False`
+# cause: the learning rate decays 8 times as fast: accelerate steps a prepared scheduler once per
+#   rank, unless it was given `step_scheduler_with_optimizer=False`
+# cause: each rank draws its own train/validation split, so it validates on samples that other ranks
+#   train on: give `random_split` a generator with one seed for all
 # section: [11](11_data_parallel/README.md#the-learning-rate)
-# decides: the batch of all ranks, and the steps of an epoch
+# decides: How large is the global batch, and how many steps does an epoch have?
 import torch
 import torch.distributed as dist
 from torch import nn

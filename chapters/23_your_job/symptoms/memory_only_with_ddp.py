@@ -1,9 +1,9 @@
-# symptom: out of memory only with DistributedDataParallel
-# cause: gradients and buckets: the gradients twice
-# cause: every rank has a context on GPU 0, see the next row
-# cause: a larger batch on each rank than before
+# symptom: "CUDA out of memory" only with DistributedDataParallel
+# cause: gradients exist twice, once in the buckets: `gradient_as_bucket_view=True`
+# cause: every rank has a context on GPU 0: see [GPU 0](#gpu_0_is_fuller)
+# cause: each rank has a larger batch than before
 # section: [14](14_buckets/README.md#views-not-copies)
-# decides: do gradients live in the buckets, or beside them?
+# decides: Do gradients live in the buckets, or beside them?
 import torch
 import torch.distributed as dist
 from torch import nn

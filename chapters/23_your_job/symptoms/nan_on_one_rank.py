@@ -1,10 +1,10 @@
-# symptom: the loss is NaN, after the all-reduce on all ranks
-# cause: one broken sample, on the rank that drew it
-# cause: float16 and a number above 65,504: an activation, or a gradient under too large a scale
-#   whose step was not skipped [16](16_recipe/README.md#loss-scaling)
-# cause: a division by the number of labels where a batch has none
+# symptom: the loss is NaN, on all ranks after the all-reduce
+# cause: one sample is broken, and one rank drew it
+# cause: a float16 number is above 65,504: an activation, or a gradient whose scale was too large
+#   and whose step was not skipped [16](16_recipe/README.md#loss-scaling)
+# cause: the loss is divided by the number of labels, and a batch has none
 # section: [15](15_overlap/README.md#what-happens-in-a-step)
-# decides: before backward: which ranks' losses are finite
+# decides: Before backward, whose loss is finite?
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,11 +1,11 @@
-# symptom: one step in fifty is slow, or the first one of each epoch
-# cause: one rank does something now and then: it writes a checkpoint, logs, collects garbage
-# cause: samples of very different lengths
-# cause: a loader that has run empty (too few workers), or starts its workers anew for each epoch
-#   (`persistent_workers=True`)
+# symptom: one step in fifty is slow, or the first one of each epoch (a straggler)
+# cause: one rank has extra work now and then: a checkpoint, logging, garbage collection
+# cause: samples differ widely in length
+# cause: the loader ran empty (too few workers), or it starts its workers anew for each epoch:
+#   `persistent_workers=True`
 # section: [23](23_your_job/README.md#the-traces-of-all-ranks)
-# decides: the time of each rank *before* its all-reduce, in the slowest step; `./book read` finds
-#   it in the profiler's traces of all ranks
+# decides: On each rank, time the slowest step up to its all-reduce. `./book read` finds the
+#   straggler in all ranks' profiler traces.
 import time
 
 import torch

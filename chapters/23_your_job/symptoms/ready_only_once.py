@@ -1,12 +1,12 @@
-# symptom: "Expected to mark a variable ready only once", "has been marked as ready twice" or, of a
+# symptom: "Expected to mark a variable ready only once", "has been marked as ready twice" or, for a
 #   buffer, "modified by an inplace operation"
-# cause: activations are recomputed by reentrant checkpointing: `use_reentrant=False`, or
+# cause: reentrant checkpointing recomputes activations: `use_reentrant=False`, or
 #   `static_graph=True`
-# cause: forward runs twice before one backward, as in a GAN: put both inputs into one batch, or for
-#   buffers `forward_sync_buffers=False` [environment](environment.md#distributeddataparallel)
-# cause: a loss or a layer uses a parameter outside of the wrapped forward
+# cause: forward runs twice before one backward, as in a GAN: put both inputs into one batch or, for
+#   buffers, set `forward_sync_buffers=False` [environment](environment.md#distributeddataparallel)
+# cause: a loss or a layer uses a parameter outside the wrapped forward
 # section: [17](17_unused_parameters/README.md#static_graph)
-# decides: which parameter is it? PyTorch names it if this is set before the group is made
+# decides: Which parameter is it? PyTorch names it if you set this before you make the group.
 import os
 import re
 

@@ -1,9 +1,10 @@
 # symptom: all ranks print the same loss, and their models drift apart
-# cause: forward is called on `model.module`
-# cause: a parameter was changed after it was wrapped, or on one rank
-# cause: the printed loss is averaged, so it is the same in any case
+# cause: forward is called on `model.module`, so no gradient is averaged
+# cause: a parameter was changed after the model was wrapped, or on one rank only
+# cause: the printed loss is an average over the ranks: it agrees even if the models do not
 # section: [11](11_data_parallel/README.md#why-they-drift-and-what-stops-it)
-# decides: one number of each rank's parameters; `ddp_guard.py` names the parameter
+# decides: Compare one number of each rank's parameters. `ddp_guard.py` names the parameter that
+#   differs.
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,9 +1,10 @@
 # symptom: slower than last week, and nothing was changed
-# cause: a variable for debugging that somebody left on
-# cause: another number of threads, or of cores that the job may use
-# cause: another PyTorch, or a link that fell back to TCP: `NCCL_DEBUG=INFO` names it
+# cause: a debugging variable is still set, such as `TORCH_DISTRIBUTED_DEBUG=DETAIL` or
+#   `CUDA_LAUNCH_BLOCKING=1`
+# cause: the job has a different number of threads or cores
+# cause: PyTorch is a different version, or a link fell back to TCP: `NCCL_DEBUG=INFO` names it
 # section: [environment](environment.md)
-# decides: what a run writes into its log at its start
+# decides: Let each run log its settings when it starts.
 import os
 
 os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"  # left over

@@ -1,14 +1,13 @@
 # symptom: 4 GPUs are slower than 1
-# cause: steps so short that the all-reduce is longer than backward: `./book predict` says how many
-#   ranks pay [23](23_your_job/README.md#before-there-are-more-ranks)
-# cause: no sampler: every rank trains on all samples
+# cause: steps are too short: the all-reduce takes longer than backward. `./book predict` says how
+#   many ranks pay off [23](23_your_job/README.md#before-there-are-more-ranks)
+# cause: there is no DistributedSampler, so every rank trains on all samples
 #   [12](12_sampler/README.md#five-mistakes-without-a-message)
-# cause: a loader or threads that share too few cores: `OMP_NUM_THREADS`
-#   [environment](environment.md)
-# cause: accumulation with `no_sync` around backward alone, where it does nothing: forward must be
-#   in it, too [15](15_overlap/README.md#no_sync)
+# cause: loaders and threads share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
+# cause: `no_sync` wraps backward alone, where it does nothing: wrap forward, too
+#   [15](15_overlap/README.md#no_sync)
 # section: [15](15_overlap/README.md#what-can-be-hidden)
-# decides: a step, and the same step without communication
+# decides: Time a step, then the same step without communication.
 import contextlib
 import time
 

@@ -1,9 +1,9 @@
-# symptom: "Watchdog caught collective operation timeout"
+# symptom: "Watchdog caught collective operation timeout" (NCCL)
 # cause: a rank never came
-# cause: a rank called another collective, or another size
-# cause: all came, and the link is broken or slow
+# cause: a rank called a different collective, or passed a different size
+# cause: all ranks came, and the link is broken or slow
 # section: [23](23_your_job/README.md#a-hang)
-# decides: the recorded calls of all ranks, one file each, and then `./book read`
+# decides: Write each rank's recorded calls to a file, then let `./book read` compare them.
 import os
 import pathlib
 import sys

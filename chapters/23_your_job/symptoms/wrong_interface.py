@@ -1,21 +1,22 @@
-# symptom: `DistributedDataParallel(model)` or the first collective hangs, or ends with NCCL's
-#   "unhandled system error", "Duplicate GPU detected", "Gloo connectFullMesh failed ... Connection
-#   refused", "The client socket has timed out" or "The IPv6 network addresses of (host, port)
-#   cannot be retrieved"
+# symptom: "unhandled system error", "Duplicate GPU detected", "Gloo connectFullMesh failed ...
+#   Connection refused", "The client socket has timed out", "The IPv6 network addresses of (host,
+#   port) cannot be retrieved", or a hang in `DistributedDataParallel(model)` or the first
+#   collective
 # cause: node 0 has not started, or `MASTER_ADDR` does not name it: `nc -zv HOST PORT` says
-#   *refused* where nobody listens, and nothing where a firewall is between
-# cause: the ranks talk by an interface that does not lead to the others: `NCCL_SOCKET_IFNAME`,
+#   *refused* if no process listens, and nothing if a firewall drops the packets
+# cause: the ranks use an interface that does not reach the others: `NCCL_SOCKET_IFNAME`,
 #   `GLOO_SOCKET_IFNAME`
-# cause: `getent hosts $(hostname)` says 127.0.0.1 or 127.0.1.1, where no other node finds this one:
-#   put its address in the network into `/etc/hosts`, or set `GLOO_SOCKET_IFNAME`
-# cause: it says nothing: `torchrun --standalone` needs that line in `/etc/hosts`, too, or
+# cause: `getent hosts $(hostname)` says 127.0.0.1 or 127.0.1.1, where no other node can reach this
+#   one: put its network address into `/etc/hosts`, or set `GLOO_SOCKET_IFNAME`
+# cause: `getent` says nothing: even `torchrun --standalone` needs that line in `/etc/hosts`, or
 #   `--local-addr 127.0.0.1`
-# cause: two ranks took one GPU: `torch.cuda.set_device(local_rank)` must come before the first
-#   collective, the wrapper gets that device, and a node has as many ranks as it may see GPUs
+# cause: two ranks share a GPU: call `torch.cuda.set_device(local_rank)` before the first
+#   collective, give the wrapper that device, and start no more ranks per node than it has visible
+#   GPUs
 # cause: NCCL lacks shared memory (in a container: `--shm-size`) or a driver: `NCCL_DEBUG=INFO`
-#   names the call that has failed
+#   names the call that failed
 # section: [environment](environment.md#which-network)
-# decides: is the interface one of this node's? `ddp_doctor.py` asks all ranks, and times the link
+# decides: Does this node have the interface? `ddp_doctor.py` asks all ranks, and times the link.
 import os
 import socket
 
