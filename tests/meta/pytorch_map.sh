@@ -27,11 +27,12 @@ rows=$(awk -F ' *[|] *' '
     $2 == "DDP" { want(5, 16 * seven); want(6, 2 * 7 / 8 * 2 * seven); rows++ }
     $2 == "ZeRO-1" { want(5, 4 * seven + 12 * seven / 8); want(6, 2 * 7 / 8 * 2 * seven); rows++ }
     $2 == "ZeRO-2" { want(5, 2 * seven + 14 * seven / 8); want(6, 2 * 7 / 8 * 2 * seven); rows++ }
-    $2 == "tensor" { want(4, 32 * 4 * 2 * 7 / 8 * 4096 * 4096 * 2); rows++ }
-    $2 == "pipeline" { found = $4; if (found !~ sprintf("= %.1f MB$", 2 * 4096 * 4096 * 2 / 1e6)) print "wrong: " $0; rows++ }
-    $2 == "data (DDP)" { want(4, 2 * 7 / 8 * 2 * seven); rows++ }
+    $2 == "tensor" || $2 == "expert" { want(5, 32 * 4 * 2 * 7 / 8 * 4096 * 4096 * 2); rows++ }
+    $2 == "context" { want(5, 32 * 6 * 7 / 8 * 4096 * 4096 * 2); rows++ }
+    $2 == "pipeline" { found = $5; if (found !~ sprintf("= %.1f MB$", 2 * 4096 * 4096 * 2 / 1e6)) print "wrong: " $0; rows++ }
+    $2 == "data (DDP)" { want(5, 2 * 7 / 8 * 2 * seven); rows++ }
     $2 == "ZeRO-3, FSDP" { want(5, 16 * seven / 8); want(6, 3 * 7 / 8 * 2 * seven); rows++ }
     END { if (seven - 32 * (4 * 4096 ^ 2 + 3 * 4096 * 11008 + 2 * 4096) - 2 * 32000 * 4096 - 4096 != 0) print "wrong: 7B"; print rows " rows" }
 ' "$root/chapters/after_ddp.md")
-[[ $rows == "10 rows" ]] || complain "after_ddp.md: $rows"
+[[ $rows == "12 rows" ]] || complain "after_ddp.md: $rows"
 finish
