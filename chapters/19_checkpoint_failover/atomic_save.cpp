@@ -1,10 +1,10 @@
 //     write    checkpoint-00000050.safetensors.unfinished   no reader looks for this name
 //     fsync    the file                                     its bytes are on the disk before ...
 //     rename   to checkpoint-00000050.safetensors           ... the name leads to them, at once
-//     fsync    the folder                                   now the name is on the disk as well
+//     fsync    the folder                                   now the name is on the disk, too
 //
 //     killed in     write       fsync       rename      fsync of the folder
-//     what is left  old file    old file    old or new  new file; after a power failure old or new
+//     you find      old file    old file    old or new  new file; after a power failure old or new
 #include "19_checkpoint_failover/atomic_save.hpp"
 
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 
 namespace ddp {
 
-// The lesson is the order of these calls. Without the first sync, or with the sync behind the
-// rename, the name could lead to bytes that never reached the disk. Without the last line, the old
-// file could be back after a power failure, although the caller believes that the new one is saved.
+// The lesson is the order of these calls. Without the first sync, or with the sync after the
+// rename, the name could lead to bytes that never reached the disk. Without the last line, a power
+// failure could bring the old file back, although the caller was told that the new one is saved.
 void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts,
                      const std::string& writer) {
     const std::string temporary = name + writer + unfinished;
@@ -58,7 +58,7 @@ DiskFolder::DiskFolder(std::filesystem::path path) : path_(std::move(path)) {
 bool DiskFolder::make() {
     std::error_code error;
     const bool is_new = std::filesystem::create_directories(path_, error);
-    // Another rank may have made it meanwhile: what counts is that it is there.
+    // Another rank may have made it meanwhile. All that counts is that it exists.
     if (!std::filesystem::is_directory(path_)) {
         errno = error ? error.value() : ENOTDIR;
         fail(path_.string(), "made");

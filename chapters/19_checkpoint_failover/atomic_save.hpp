@@ -1,9 +1,9 @@
 #pragma once
 // Saves a file as a whole or not at all, whatever happens while it is written.
 //
-// Two failures are considered. The process may be killed: then the bytes that it has written so far
-// stay, and no more come. Or the power may fail: then only what was synced is sure to be on the
-// disk, file by file and name by name, in any order.
+// Two things may go wrong. The process may be killed: the bytes written so far stay, and no more
+// come. Or the power may fail: only synced files and names are sure to be on the disk; the others
+// get there in any order, or never.
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -21,9 +21,9 @@ class Folder {
   public:
     virtual ~Folder() = default;
 
-    // Makes the folder if it is not there; returns whether it was not.
+    // Makes the folder if it is missing; returns whether it was.
     virtual bool make() = 0;
-    // Creates the file, or empties it, and writes `parts` into it, one behind the other.
+    // Creates the file, or empties it, and writes `parts` into it, one after another.
     virtual void write(const std::string& name, std::initializer_list<Bytes> parts) = 0;
     // Returns when the file's bytes are on the disk (fsync).
     virtual void sync(const std::string& name) = 0;
@@ -62,10 +62,10 @@ class DiskFolder final : public Folder {
 // The end of a file's name while the file is being written.
 inline const std::string unfinished = ".unfinished";
 
-// Writes `parts`, one behind the other, as the file `name`. When it returns, the file is on the
-// disk; until then the name leads to the old file. If it is interrupted, it may leave behind a file
-// with the name `name` + `writer` + `unfinished`, which no reader needs. Writers that may be at
-// work at the same time, such as a job and its successor, need different names for it.
+// Writes `parts`, one after another, as the file `name`. When it returns, the file is on the disk;
+// until then the name leads to the old file. If it is interrupted, it may leave a file called
+// `name` + `writer` + `unfinished`, which no reader needs. Writers that may work at the same time,
+// such as a job and its successor, need different values of `writer`.
 void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts,
                      const std::string& writer = "");
 

@@ -7,13 +7,13 @@
 //     killed      at any moment
 //     resume      the same, from the last step that was saved, with as many ranks as there are
 //     ...
-//     finish      save once more, and wait until that is on the disk
+//     finish      save once more, and wait until it is on the disk
 //
 // A checkpoint holds, and the next start restores:
 //
-//     tensors     parameters, buffers, the optimizer's momentum or means
+//     tensors     parameters, buffers, the optimizer's momentum or moments
 //     numbers     step, samples, epoch, samples taken of it, the optimizer's step counts
-//     texts       the configuration, and what the training adds: its generator, its bucket plan
+//     texts       the configuration, the random generator, the bucket plan
 #include "19_checkpoint_failover/checkpointed_run.hpp"
 
 #include <iostream>
@@ -23,7 +23,7 @@
 
 namespace ddp {
 
-// The objects that the writer thread uses. They are run-scoped, so that they outlive the writer.
+// Objects that the writer thread uses: run-scoped, so that they outlive it.
 struct CheckpointedRun::Storage {
     explicit Storage(const CheckpointPlan& plan)
         : folder(plan.folder), checkpoints(folder, plan.keep) {}
@@ -54,13 +54,13 @@ CheckpointedRun::CheckpointedRun(Communicator& communicator, Device& device, con
             on_event ? on_event : [](const std::string&, int) {});
 }
 
-// The writer asks the communicator, which may end next.
+// Ends the writer first: it asks the communicator, which may end next.
 CheckpointedRun::~CheckpointedRun() {
     if (storage_ != nullptr && storage_->saver)
         storage_->saver->end();
 }
 
-// If all checkpoints are damaged, it throws: to begin again without a word would hide the loss.
+// Throws if all checkpoints are damaged: silently beginning again would hide the loss.
 std::optional<int> CheckpointedRun::resume() {
     if (storage_ == nullptr)
         return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<int> CheckpointedRun::resume() {
                                  "' is whole: " + errors.front() + " Remove them to begin again.");
     for (const std::string& error : errors)
         std::cerr << "note: " << error << " The one before it is used." << std::endl;
-    // The tensors are loaded already; here is all the rest.
+    // The tensors are loaded already; restore the rest.
     if (resumed) {
         state_ = resumed->state;
         for (const auto& [name, number] : optimizer_.state().numbers)
@@ -96,8 +96,8 @@ void CheckpointedRun::save_if_due() {
         save();
 }
 
-// Gives the saver the numbers of this moment; the tensors it has already, and copies them behind
-// the steps that the device has not made yet.
+// Gives the saver the current numbers. It has the tensors already, and copies them after the steps
+// that the device has yet to finish.
 void CheckpointedRun::save() {
     if (storage_ == nullptr || !storage_->saver)
         return;

@@ -4,7 +4,7 @@
 //     CheckpointedRun run(communicator, device, model, optimizer, plan, configuration);
 //     run.set_hooks(...);
 //     run.resume();
-//     for each step that run.state() has not made yet:
+//     for each step that run.state() has not counted yet:
 //         forward, backward
 //         run.wait_for_copy();
 //         optimizer.step();
@@ -12,7 +12,7 @@
 //         run.save_if_due();
 //     run.finish();
 //
-// A ToldToEnd may leave the loop: then finish() is all that is left to do.
+// If a ToldToEnd leaves the loop, only finish() is left to do.
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -25,14 +25,14 @@
 namespace ddp {
 
 struct CheckpointPlan {
-    std::filesystem::path folder = {};  // of the checkpoints; empty: none are made
+    std::filesystem::path folder = {};  // of the checkpoints; empty: no checkpoints
     int every = 100;                    // steps between two checkpoints
-    int keep = 2;                       // how many checkpoints stay
+    int keep = 2;                       // checkpoints that stay
     bool takes_sigterm = false;         // saves and ends (preemption.hpp)
 };
 
-// The state that this training has beside tensors, counts and the optimizer's numbers: the bucket
-// plan (DistributedDataParallel::state), a random generator. Either may be absent.
+// The rest of a training's state, beyond tensors, counts and the optimizer's numbers: the bucket
+// plan (DistributedDataParallel::state), a random generator. Either hook may be absent.
 struct CheckpointHooks {
     std::function<void(TrainingState& state)> before_save = {};         // writes it into the state
     std::function<void(const TrainingState& state)> after_resume = {};  // restores it
@@ -40,8 +40,8 @@ struct CheckpointHooks {
 
 class CheckpointedRun {
   public:
-    // Checkpoints of a training with another `configuration` will be refused. `on_event` is the
-    // Saver's. All ranks call it together. Everything passed must outlive this object.
+    // Refuses checkpoints of a training with a different `configuration`. The Saver calls
+    // `on_event`. All ranks call it together. Everything passed must outlive this object.
     CheckpointedRun(Communicator& communicator, Device& device, const Module& model,
                     Optimizer& optimizer, const CheckpointPlan& plan,
                     std::map<std::string, std::string> configuration,
@@ -52,29 +52,29 @@ class CheckpointedRun {
 
     void set_hooks(CheckpointHooks hooks) { hooks_ = std::move(hooks); }
 
-    // Returns the state behind the last step that was enqueued: the training counts in it.
+    // Returns the state after the last enqueued step. The training counts in it.
     TrainingState& state() { return state_; }
 
     // Restores the newest whole checkpoint of any node, if there is one, and begins the next
     // generation of the training: an earlier one that wakes up ends at its next save. Returns the
-    // rank whose checkpoint it was. All ranks call it together, before the first step. Throws
-    // OptionError if the checkpoint is of another training, and std::runtime_error if none of them
-    // is whole.
+    // rank that had the checkpoint. All ranks call it together, before the first step. Throws
+    // OptionError if the checkpoint is from a different training, and std::runtime_error if none of
+    // them is whole.
     std::optional<int> resume();
 
-    // Makes the device's stream wait until the last checkpoint is copied: the optimizer may change
-    // its tensors then.
+    // Makes the device's stream wait until the last checkpoint is copied. After that, the optimizer
+    // may change its tensors.
     void wait_for_copy();
-    // Save the state where a checkpoint is due, or now. The device may still be computing the step.
-    // The first throws ToldToEnd if the training is to end here: all ranks call it behind each
+    // Save the state if a checkpoint is due, or now. The device may still be computing the step.
+    // The first throws ToldToEnd if the training should end here: all ranks call it after each
     // step.
     void save_if_due();
     void save();
-    // Saves the state behind the last step, so that a training that is started again finds that
-    // nothing is left to do. Waits until that is on the disk, and throws its error if it failed.
+    // Saves the state after the last step, so that a training that is started again finds nothing
+    // left to do. Waits until it is on the disk; throws the error if it failed.
     void finish();
 
-    // Returns the seconds of this rank's saves; nothing if it writes no checkpoints. Call it behind
+    // Returns the seconds of this rank's saves; nothing if it writes no checkpoints. Call it after
     // finish().
     std::optional<Saver::Seconds> save_seconds() const;
 

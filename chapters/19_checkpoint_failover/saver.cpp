@@ -1,4 +1,4 @@
-// A save, behind step 50:
+// A save, after step 50:
 //
 //     compute stream   ... step 50 | 1 | forward -- backward -- 3 -- optimizer | step 52 ...
 //                                    |                          ^
@@ -27,7 +27,7 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
       tensors_(std::move(tensors)),
       checkpoints_(checkpoints),
       on_event_(std::move(on_event)) {
-    // The order of the tensors in the file; it is also their place in the host's memory.
+    // The tensors have the same order in the file and in the host's memory.
     for (const auto* list : {&tensors_.fixed_in_forward, &tensors_.buffers})
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
@@ -37,7 +37,7 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
     DDP_CHECK(cudaGetDevice(&own_device));
     writer_ = std::thread([this, own_device] {
         name_thread_by_role("saver");
-        cudaSetDevice(own_device);  // its calls would make a context on device 0
+        cudaSetDevice(own_device);  // or its calls would make a context on device 0
         serve_requests();
     });
 }
@@ -65,14 +65,14 @@ void Saver::finish() {
 }
 
 void Saver::save(const TrainingState& state) {
-    // The host memory is free once the checkpoint before is on the disk.
+    // The host memory is free once the previous checkpoint is on the disk.
     const Stopwatch watch;
     finish();
     seconds_.waited += watch.seconds();
     // 1. The next forward changes the buffers at once: copy them before it, in its own stream.
     copy(tensors_.buffers, tensors_.fixed_in_forward.size(), device_.stream());
     // 2. Parameters and optimizer, which are much larger, stay as they are until the next step of
-    // the optimizer: copy them beside forward and backward.
+    // the optimizer: copy them during forward and backward.
     computed_.record(device_.stream());
     copies_.wait(computed_);
     copy(tensors_.fixed_in_forward, 0, copies_);
@@ -96,9 +96,8 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
 }
 
 // Writes one checkpoint. When a rank is lost, the all-reduces that wait for it return without a
-// sum; the optimizer and the copy behind them run all the same, with gradients that mean nothing.
-// Such a copy must not become a checkpoint: synchronize throws if a collective before it has
-// failed.
+// sum. The optimizer and the copy, enqueued after them, still run, on gradients that mean nothing.
+// Such a copy must not become a checkpoint: synchronize throws if a collective before it failed.
 void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
     seconds_.copied += copied_.seconds_since(computed_);
@@ -110,7 +109,7 @@ void Saver::write(SaveRequest& request) {
     on_event_("saved", request.step);
 }
 
-// The writer thread: serves one request after the other, and writes without the lock.
+// Serves one request after another, as the writer thread. It writes without the lock.
 void Saver::serve_requests() {
     std::unique_lock lock(mutex_);
     for (;;) {

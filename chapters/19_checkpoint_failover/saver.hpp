@@ -1,6 +1,6 @@
 #pragma once
-// Saves checkpoints while training goes on: the device copies the state into pinned host memory
-// behind the step that made it, and a thread writes that copy to the disk.
+// Saves checkpoints while training goes on: after a step, the device copies the state into pinned
+// host memory, and a thread writes that copy to the disk.
 //
 //     compute stream   ... step 49 | step 50 | forward -- backward -- wait -- optimizer ...
 //                                            |                          ^
@@ -22,8 +22,8 @@ namespace ddp {
 class Saver {
   public:
     // Starts the writer thread, which calls `on_event` with "saving" and "saved" and the step.
-    // `tensors` are those of this rank's model and optimizer; `more` goes into each checkpoint's
-    // metadata beside the state. Everything passed must outlive this object.
+    // `tensors` belong to this rank's model and optimizer; `more` goes into each checkpoint's
+    // metadata, in addition to the state. Everything passed must outlive this object.
     using OnEvent = std::function<void(const std::string& what, int step)>;
     Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
           Checkpoints& checkpoints, OnEvent on_event,
@@ -32,23 +32,23 @@ class Saver {
     Saver(const Saver&) = delete;
     Saver& operator=(const Saver&) = delete;
 
-    // Saves the tensors as they are behind the work that the device's stream has so far, together
-    // with `state`. Enqueues only, but waits while the writer still has the checkpoint before:
-    // there is one copy in host memory. Throws the error of that checkpoint, if it failed.
+    // Saves `state` and the tensors, as they are after all work enqueued in the device's stream so
+    // far. Only enqueues, unless the writer is still busy with the previous checkpoint: there is
+    // one copy in host memory, so it waits. Throws that checkpoint's error, if it failed.
     void save(const TrainingState& state);
-    // Makes the device's stream wait until the tensors are copied. Work that is enqueued from then
-    // on may change parameters and optimizer.
+    // Makes the device's stream wait until the tensors are copied. Work enqueued after this call
+    // may change parameters and optimizer.
     void wait_for_copy() { device_.stream().wait(copied_); }
     // Waits until the last checkpoint is on the disk. Throws its error, if it failed.
     void finish();
-    // Ends the writer thread behind the checkpoint that it has begun. Call it before the
+    // Ends the writer thread after the checkpoint that it has begun. Call it before the
     // communicator ends.
     void end();
 
-    // Returns the seconds of all saves since the beginning. Call it behind finish().
+    // Returns the seconds spent on all saves so far. Call it after finish().
     struct Seconds {
-        double waited = 0;  // of save(), for the checkpoint before
-        double copied = 0;  // of the device, from the step's end to the end of the copy
+        double waited = 0;  // save() waited, for the previous checkpoint
+        double copied = 0;  // on the device, from the step's end to the end of the copy
     };
     Seconds seconds() const { return seconds_; }
 

@@ -5,7 +5,7 @@
 // The supervisor's loop, for each attempt:
 //     1. start     the job, with the command for the nodes that are there now
 //     2. watch     read its lines; a failure is an error line, an exit, or silence
-//     3. end       all of its processes, also those that still run; wait until the last one is gone
+//     3. end       all of its processes, running or not; wait until the last one is gone
 //     4. decide    done, or told to end: return. Refused options, or too many restarts: give up.
 //                  Else: start again
 //
@@ -48,13 +48,13 @@ std::string text_of(const std::vector<std::string>& lines) {
     return text;
 }
 
-// Returns whether a shell says by this exit status that a signal has ended the program.
+// Returns whether this is a shell's exit status for a program that a signal has ended.
 bool is_of_signal(int status) {
     return status > 128 && status <= 128 + SIGRTMAX;
 }
 
-// Returns whether another attempt would fail as the last one did: the options were refused, or the
-// launcher has ended by itself, and neither this time nor before has any rank started.
+// Returns whether another attempt would fail like the last: the options were refused, or the
+// launcher has ended by itself, and no rank has ever started.
 bool would_fail_again(const std::vector<Attempt>& attempts) {
     const Attempt& last = attempts.back();
     const bool has_started = std::ranges::any_of(
@@ -71,7 +71,7 @@ bool Attempt::has(const std::string& what) const {
 }
 
 double Attempt::time_of(const std::string& what) const {
-    // Lines come in order of time. Each rank counts once, so the last one that is new has the time.
+    // Lines come in order of time, and each rank counts once: the last new rank has the time.
     double time_s = 0;
     std::set<int> ranks;
     for (const TimedStatus& each : status_lines)
@@ -98,6 +98,7 @@ Supervisor::Supervisor(SupervisorOptions options, NextCommand next_command, Watc
     node_ = name;
 }
 
+// Makes one attempt after another. Each loads the last checkpoint of those before.
 std::vector<Attempt> Supervisor::run() {
     std::vector<Attempt> attempts;
     for (;;) {
@@ -120,6 +121,7 @@ std::vector<Attempt> Supervisor::run() {
     }
 }
 
+// Starts the job once, and returns when its last process is gone.
 Attempt Supervisor::attempt(std::vector<std::string> command) {
     const auto now_s = [this] { return clock_s() - start_s_; };
     Attempt attempt;
@@ -170,7 +172,7 @@ bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     return true;
 }
 
-// Notes how long the steps have taken, on the average, since the line before about one.
+// Notes how long a step has taken, on average, since the previous line about one.
 void Supervisor::time_step(Attempt& attempt, const StatusLine& status) const {
     const std::int64_t steps = status.step - attempt.heard_step;
     const bool is_later = (status.what == "reached" || status.what == "step") && steps > 0;

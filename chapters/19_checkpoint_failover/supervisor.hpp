@@ -1,7 +1,7 @@
 #pragma once
-// The supervisor: starts a job, notices when it fails or stops, ends what is left of it, and starts
-// it again until it has done its work. The job itself must continue from its last checkpoint. (The
-// elastic agent of torchrun does the same.)
+// The supervisor: starts a job, notices when it fails or stops, ends its last processes, and starts
+// it again until it has done its work. The job itself must continue from its last checkpoint.
+// (torchrun's elastic agent does the same.)
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -16,8 +16,8 @@ namespace ddp {
 // All times in seconds.
 struct SupervisorOptions {
     int max_restarts = 3;
-    double start_s = 30;  // without a line for so long, a job that has not trained yet has stopped
-    double silence_s = 60;  // the same for a job that has begun to train, and whose steps are fast
+    double start_s = 30;    // a job without a step so far has stopped if it is silent for so long
+    double silence_s = 60;  // the same after its first step, if steps are fast
     double patience_s = 2;  // a failed job may take so long to end by itself
 };
 
@@ -37,21 +37,19 @@ struct Attempt {
     int status = 0;        // exit status
     std::string cause;     // the first error; "" if it has done its work. None if it is_preempted()
     std::vector<TimedStatus> status_lines;
-    std::vector<std::string>
-        last_lines;  // that are none of ours: what mpirun has said, for example
-    // The steps of rank 0 as far as its lines have told of them.
+    std::vector<std::string> last_lines;  // of messages that are not ours: mpirun's, for example
+    // The steps that rank 0 has reported.
     std::int64_t heard_step = 0;
     double heard_s = 0;            // when the line came
-    double slowest_step_s = 0;     // 0: of none yet
+    double slowest_step_s = 0;     // 0: no step yet
     bool was_told_to_end = false;  // by this supervisor
-    bool says_why = false;  // the cause is that of a rank or of our launcher, or the job was silent
+    bool says_why = false;         // a rank or our launcher gave the cause, or the job was silent
 
     // Returns whether it has ended because it was told to.
     bool is_preempted() const { return was_told_to_end || status == status_of_preemption; }
     // Returns whether any rank has sent a line of this kind.
     bool has(const std::string& what) const;
-    // Returns the time at which the last rank to do so sent its first line of this kind; 0 if no
-    // rank has.
+    // Returns when the last of the ranks sent its first line of this kind; 0 if no rank has.
     double time_of(const std::string& what) const;
     // Returns the largest step of any status line.
     int last_step() const;
