@@ -1,20 +1,18 @@
-// The rounds of each algorithm, here for two nodes of two ranks, and the ports that they pass. An
-// arrow is a message in a round; ranks 0 and 1 are on node 0.
+// The rounds of each algorithm, here for two nodes of two ranks, and the ports that messages pass.
+// An arrow is a message; ranks 0 and 1 are on node 0.
 //
 //     flat ring      0 ▶ 1 ▶ 2 ▶ 3 ▶ 0            6 rounds of a quarter; 1 ▶ 2 and 3 ▶ 0 leave
-//     ring by node   0 ▶ 2 ▶ 1 ▶ 3 ▶ 0            6 rounds of a quarter; all four leave
 //     two levels     0 ◀▶ 1  2 ◀▶ 3               1 round of a half, inside
 //                    0 ◀▶ 2  1 ◀▶ 3               2 rounds of a quarter, along each rail
 //                    0 ◀▶ 1  2 ◀▶ 3               1 round of a half, inside
 //     double tree    1 ▶ 0   3 ▶ 2, then 2 ▶ 0    up and down again; the other half of the data
 //                    1 ▶ 0   3 ▶ 2, then 0 ▶ 2    goes by the other tree
-//     directly       all to all, twice            each rank adds up one quarter
 //
 //     a message      port of the sender ──▶ leaf switches, if any ──▶ port of the receiver
 //     within a node  the ports of both ranks; between nodes those of both nodes
 //
-// First come the schedules, which only say who sends what to whom; then Network, which knows when a
-// port is free; and last simulated_s, which sends the messages in the order of time.
+// The schedules come first and only list the messages. Network knows when a port is free, and
+// simulated_s sends the messages in order of time.
 #include "21_cluster/simulated_all_reduce.hpp"
 
 #include <initializer_list>
@@ -22,7 +20,7 @@
 namespace ddp::simulator {
 namespace {
 
-// Returns how many rings, or pairs of trees, can have a port of their own on every node.
+// Returns the number of rings, or pairs of trees, that can each use a separate port on every node.
 int copies_on(const Cluster& cluster) {
     return cluster.nodes > 1 ? std::min(cluster.ports, cluster.ranks_per_node) : 1;
 }
@@ -35,7 +33,7 @@ Rounds in_turn(std::initializer_list<Rounds> phases) {
     return all;
 }
 
-// Returns the rounds in which `ranks` ranks pass chunks on to the next one.
+// Returns the rounds in which each of `ranks` ranks passes chunks to the next.
 Rounds ring(const Partner& next, int ranks, double bytes) {
     return Rounds(2 * static_cast<std::size_t>(ranks - 1),
                   {.partner = next, .bytes = bytes / ranks});
@@ -48,17 +46,8 @@ Schedule flat_ring(const Cluster& cluster, double bytes) {
     return {.parts = {ring(next, ranks, bytes / copies)}, .copies = copies};
 }
 
-// The next rank is on the next node: every message leaves its node.
-Schedule ring_by_node(const Cluster& cluster, double bytes) {
-    const int ranks = cluster.ranks(), local = cluster.ranks_per_node;
-    const auto next = [=](int rank) {
-        return rank + local < ranks ? rank + local : (rank + 1) % local;
-    };
-    return {.parts = {ring(next, ranks, bytes)}};
-}
-
-// Returns the rounds in which each rank sends a chunk to all others of its group, which are `group`
-// ranks with consecutive numbers. None of these messages waits for another.
+// Returns the rounds in which each rank sends a chunk to all others of its group: `group` ranks
+// with consecutive numbers. These messages don't wait for each other.
 Rounds exchange(int group, double bytes) {
     Rounds rounds;
     for (int step = 1; step < group; step++) {
@@ -68,8 +57,8 @@ Rounds exchange(int group, double bytes) {
     return rounds;
 }
 
-// Reduce-scatter on each node, a ring along each rail (the ranks with one place on their nodes),
-// and all-gather on each node. Slices let the three overlap.
+// Reduce-scatter on each node, a ring along each rail (ranks with the same local rank), all-gather
+// on each node. Slices let the three overlap.
 Schedule two_levels(const Cluster& cluster, double bytes) {
     const int ranks = cluster.ranks(), local = cluster.ranks_per_node;
     const int slices = std::clamp(static_cast<int>(bytes / (1 << 20)), 1, 4);
@@ -80,15 +69,9 @@ Schedule two_levels(const Cluster& cluster, double bytes) {
             .slices = slices};
 }
 
-// Every rank sends each other one its chunk, and then the sum of its own.
-Schedule directly(const Cluster& cluster, double bytes) {
-    const Rounds phase = exchange(cluster.ranks(), bytes);
-    return {.parts = {in_turn({phase, phase})}};
-}
-
-// Up a chain on each node and a tree of nodes, and down the same way. In the tree the nodes have
-// the numbers 0, 1, 2 ... from left to right, with 0 on top: odd numbers are leaves, their parents
-// are on level 2, and so on. In the other tree a node whose number was odd has an even one.
+// Up a chain on each node and a tree of nodes, then back down. The nodes of the tree are numbered
+// 0, 1, 2 ... from left to right, with 0 on top: odd numbers are leaves, their parents are on level
+// 2, and so on. The other tree renumbers the nodes so that odd ones become even.
 Rounds tree(const Cluster& cluster, double bytes, bool is_other) {
     const int nodes = cluster.nodes, local = cluster.ranks_per_node;
     const auto number_of = [=](int node) {  // its own inverse
@@ -114,7 +97,7 @@ Rounds tree(const Cluster& cluster, double bytes, bool is_other) {
     return rounds;
 }
 
-// Two trees with half of the data each. Leaves of one are inner nodes of the other, so all ports
+// Two trees, each with half of the data. Leaves of one are inner nodes of the other, so all ports
 // are busy both ways (Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast,
 // reduction and scan", Parallel Computing 2009).
 Schedule double_tree(const Cluster& cluster, double bytes) {
@@ -130,13 +113,13 @@ Schedule double_tree(const Cluster& cluster, double bytes) {
             .copies = copies};
 }
 
-// The times until which a port is busy; it sends and receives at the same time.
+// A port sends and receives at the same time.
 struct Port {
     double sends_until = 0, receives_until = 0;
 };
 
-// Passes a message that is ready at `ready_s`: behind others through the one port and, while its
-// bytes come, behind others through the other. Returns when the last byte is out.
+// Passes a message that is ready at `ready_s` through both ports: it queues at each, and the second
+// forwards bytes as they come. Returns the time at which the last byte is out.
 double pass(Port& from, Port& to, double ready_s, double busy_s) {
     from.sends_until = std::max(from.sends_until, ready_s) + busy_s;
     return to.receives_until = std::max(to.receives_until + busy_s, from.sends_until);
@@ -144,20 +127,20 @@ double pass(Port& from, Port& to, double ready_s, double busy_s) {
 
 // One slice of one part on its way through the rounds.
 struct SliceInFlight {
-    std::vector<double> has;    // since when each rank has all that it was sent
-    std::vector<double> ready;  // the same at the last round that waited
-    double latest = 0;          // when the last of its messages so far has arrived
+    std::vector<double> has;    // when each rank received its latest message
+    std::vector<double> ready;  // `has`, at the last round that waited
+    double latest = 0;          // when the latest message of all arrived
     std::size_t next_round = 0;
 };
 
-// The ports of ranks, nodes and leaf switches: as many as ranks, and some are not used.
+// The ports of ranks, nodes and leaf switches, each a vector with an entry per rank (some unused).
 struct Network {
     const Cluster& cluster;
     const int copies;
     std::vector<Port> inside, between, leaves;
 
-    // Returns when a message arrives: it passes the ports of two ranks; or two leaf switches, if
-    // there are any between the ranks, and the ports of two nodes.
+    // Returns the arrival time of a message. Within a node it passes the ports of two ranks;
+    // between nodes two leaf switches, where they differ, and the ports of two nodes.
     double arrival_s(int from, int to, double ready_s, double bytes) {
         const int local = cluster.ranks_per_node;
         if (from / local == to / local)
@@ -194,8 +177,7 @@ struct Network {
 }  // namespace
 
 Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes) {
-    static constexpr decltype(&flat_ring) schedules[] = {flat_ring, ring_by_node, two_levels,
-                                                         double_tree, directly};
+    static constexpr decltype(&flat_ring) schedules[] = {flat_ring, two_levels, double_tree};
     return schedules[static_cast<int>(algorithm)](cluster, bytes);
 }
 
@@ -213,7 +195,7 @@ double simulated_s(const Cluster& cluster, const Schedule& schedule) {
                     .inside = ports,
                     .between = ports,
                     .leaves = ports};
-    // The slice whose data has come first sends first: messages pass the ports in order of time.
+    // The slice with the earliest data sends first: messages pass the ports in order of time.
     const auto turn = [&](const SliceInFlight& slice) {
         return std::pair(slice.next_round == rounds, slice.latest);
     };

@@ -1,9 +1,9 @@
 #pragma once
 // An all-reduce as a list of rounds, and the time that they take on a cluster.
 //
-//     round 0    0 ──▶ 1 ──▶ 2 ──▶ 3 ──▶ 0      in a round every rank sends one message or none;
-//     round 1    0 ──▶ 1 ──▶ 2 ──▶ 3 ──▶ 0      it leaves when its sender has what earlier rounds
-//     ...                                       have sent it, and waits for its turn at each port
+//     round 0    0 ──▶ 1 ──▶ 2 ──▶ 3 ──▶ 0      every rank sends at most one message per round;
+//     round 1    0 ──▶ 1 ──▶ 2 ──▶ 3 ──▶ 0      it leaves once its sender has received everything
+//     ...                                       from earlier rounds, and queues at each port
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -16,7 +16,8 @@ struct Link {
         double bytes, seconds;
     };
     double latency_s = 0;
-    std::vector<Point> busy;  // of growing size, from 0 bytes on; beyond them the last line goes on
+    std::vector<Point>
+        busy;  // from 0 bytes upwards; the last segment extends beyond the last point
 
     double busy_s(double bytes) const {
         const auto upper = std::find_if(busy.begin() + 1, busy.end() - 1,
@@ -34,40 +35,39 @@ struct Cluster {
     int nodes = 1, ranks_per_node = 1;
     Link inside, between;  // between: one port of a node
     int ports = 1;         // of a node; its ranks share them, in turn
-    // Nodes under a leaf switch (0: all), and how many times the bandwidth of the leaf's uplink
-    // their ports have together.
+    // Nodes under a leaf switch (0: all), and the bandwidth of all their ports divided by the
+    // bandwidth of the leaf's uplink.
     int nodes_per_leaf = 0;
     double oversubscription = 1;
 
     int ranks() const { return nodes * ranks_per_node; }
 };
 
-// Returns whom a rank sends to; -1: to nobody. Ranks are numbered node by node here.
+// Returns the rank that `rank` sends to, or -1. Ranks are numbered node by node here.
 using Partner = std::function<int(int rank)>;
 
 struct Round {
     Partner partner;
     double bytes;           // of each message
-    bool waits = true;      // for what the rounds before have sent
+    bool waits = true;      // for the messages of earlier rounds
     bool reversed = false;  // the rank receives from its partner instead
 };
 using Rounds = std::vector<Round>;
 
 struct Schedule {
     std::vector<Rounds> parts;  // of the data, reduced at the same time; all have as many rounds
-    int slices = 1;  // of each part: while one is in a round, the one before is in the next round
-    double pace_s = 0;  // a slice gives way to the one before for as long
+    int slices = 1;     // of each part: while one is in a round, its predecessor is in the next
+    double pace_s = 0;  // each slice starts this much later than its predecessor
     int copies = 1;  // equal schedules side by side, each with a port of its own: one is simulated
 };
 
-// by_node: the flat ring in which rank r is on node r % nodes (mpirun --map-by node).
-enum class Algorithm { flat, by_node, two_level, tree, direct };
+enum class Algorithm { flat, two_level, tree };
 
-// Returns the rounds in which all ranks add up an array. Chunks are not rounded to elements.
+// Returns the rounds of an all-reduce. Chunks are not rounded to whole elements.
 Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes);
 
-// Sends all messages, keeps since when each rank has its data and how long each port is busy, and
-// returns when the last message has arrived.
+// Sends all messages, tracks when each rank has its data and until when each port is busy, and
+// returns the time at which the last message arrives.
 double simulated_s(const Cluster& cluster, const Schedule& schedule);
 
 inline double all_reduce_s(Algorithm algorithm, const Cluster& cluster, double bytes) {

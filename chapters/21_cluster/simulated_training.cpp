@@ -2,11 +2,11 @@
 //
 //     forward ── backward of bucket 0 ── backward of bucket 1 ── (wait) ──────── optimizer
 //                                     └ all-reduce of 0 ───────┬ all-reduce of 1 ┘
-//     ready_s    moves on with backward; an all-reduce begins when its bucket is ready and
-//     reduced_s  when the one before has ended
+//     ready_s    moves on with backward; an all-reduce begins when its bucket is ready and when
+//     reduced_s  its predecessor has ended
 //
-// The job works for T seconds, saves for `save_s`, and so on until it fails. What was not yet saved
-// is lost, and the job works again `restart_s` later:
+// The job works for T seconds, saves for `save_s`, and so on until it fails. Unsaved work is lost,
+// and the job works again `restart_s` later:
 //
 //     T ── save ── T ── save ── T  ✗ ── restart ── T ── save ──
 //     counts       counts      lost
@@ -52,8 +52,8 @@ double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overla
     return sum_s / steps;
 }
 
-// Daly's series in the root of `ratio`. Where a checkpoint costs more than twice the mean time
-// between failures, he takes that mean itself.
+// Daly's series in the root of `ratio`. If a checkpoint costs more than twice the mean time between
+// failures, he uses that mean itself.
 double best_interval_s(const Failures& failures) {
     const double ratio = failures.save_s / (2 * failures.mean_s);
     // The first term is Young's.
@@ -62,9 +62,8 @@ double best_interval_s(const Failures& failures) {
                      : failures.mean_s;
 }
 
-// Computes how long a piece of T seconds and its checkpoint need on average, with failures that
-// come every M seconds: M (e^((T + save) / M) - 1), and after each failure a restart, which may
-// fail, too.
+// T seconds of work and their checkpoint take M (e^((T + save) / M) - 1) on average if failures
+// come every M seconds; each is followed by a restart, which can fail, too.
 double useful_share(const Failures& failures, double interval_s) {
     const double mean_s = failures.mean_s;
     const double from_save_to_save_s = mean_s * std::exp(failures.restart_s / mean_s) *
@@ -79,7 +78,7 @@ double simulated_useful_share(const Failures& failures, double interval_s, int c
     for (int i = 0; i < count; i++) {
         const double uptime_s = -failures.mean_s * std::log1p(-double{random.uniform(0, 1)});
         const double working_s = std::max(0.0, uptime_s - failures.restart_s);
-        // Work counts once a checkpoint behind it is whole.
+        // Work counts once a checkpoint holds it.
         useful_s += interval_s * std::floor(working_s / (interval_s + failures.save_s));
         passed_s += uptime_s;
     }

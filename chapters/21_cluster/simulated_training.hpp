@@ -1,5 +1,6 @@
 #pragma once
-// A step of DistributedDataParallel on many ranks, and a training whose job fails now and then.
+// A step of DistributedDataParallel on many ranks with stragglers, and the goodput of a training
+// whose job fails now and then.
 //
 //     compute          forward ── backward ─┬─────┬───┬ (wait) ── optimizer    the slowest rank's
 //     communication                         └ all-reduce ── all-reduce ──┘     of all ranks
@@ -11,7 +12,7 @@
 namespace ddp::simulator {
 
 struct Bucket {
-    double backward_s;  // since the bucket before was ready, or since the end of forward
+    double backward_s;  // since the previous bucket was ready, or since the end of forward
     double bytes;
 };
 
@@ -20,41 +21,41 @@ struct Step {
     std::vector<Bucket> buckets;  // in the order of their all-reduces
     double optimizer_s = 0;
 
-    double compute_s() const;  // what the step takes on one rank
+    double compute_s() const;  // of the step on one rank
 };
 
 using Seconds = std::function<double(double bytes)>;  // of an all-reduce
 
-// Returns the time of a step whose slowest rank computes `slowest` times as long. All ranks begin
-// together; an all-reduce begins when the last rank has the bucket and the one before is done.
+// Returns the time of a step whose straggler computes `slowest` times as long. All ranks begin
+// together; an all-reduce begins once the last rank has the bucket and the previous one is done.
 double step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, double slowest = 1);
 
-// Says how a rank's delays are spread, mean 1: most are short, and a few many times as long;
-// or every one between 0 and 2 is as likely as the others.
+// Names the distribution of a rank's delays, with mean 1: exponential (most are short, a few many
+// times as long), or uniform between 0 and 2.
 enum class Delays { exponential, even };
 
-// Returns the mean of `steps` steps in which each rank computes 1 + jitter x times as long: x is
-// one of these delays, drawn anew for each rank and step.
+// Returns the mean of `steps` steps in which each rank computes 1 + jitter x times as long, with a
+// delay x drawn anew for each rank and step.
 double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, int ranks,
                       double jitter, int steps, Delays delays = Delays::exponential);
 
 struct Failures {
     double mean_s;     // from one failure of the job to the next, on average
-    double save_s;     // for which a checkpoint keeps the training from working
+    double save_s;     // for which a checkpoint stops the training
     double restart_s;  // from a failure until the training works again
 };
 
-// Returns the work between two checkpoints that costs least. To a first order it is
+// Returns the seconds of work between checkpoints that maximize goodput. To a first order that is
 // sqrt(2 save mean): Young, "A first order approximation to the optimum checkpoint interval",
 // CACM 17 (1974). This is Daly's next order: "A higher order estimate of the optimum checkpoint
 // interval for restart dumps", Future Generation Computer Systems 22 (2006).
 double best_interval_s(const Failures& failures);
 
-// Returns the share of the time that is work which counts, by Daly's formula for failures that come
-// at random (exponentially), and during checkpoints and restarts, too.
+// Returns the goodput, the share of the time that counts, by Daly's formula for exponential
+// failures, which also strike during checkpoints and restarts.
 double useful_share(const Failures& failures, double interval_s);
 
-// Returns the same by simulation, until the job has failed `count` times.
+// Returns the goodput of a simulated job that fails `count` times.
 double simulated_useful_share(const Failures& failures, double interval_s, int count);
 
 }  // namespace ddp::simulator

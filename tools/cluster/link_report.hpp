@@ -14,7 +14,7 @@ namespace ddp {
 // node take at the bandwidth of `link`, by those that were measured.
 double share_of_link(const OrderMeasurement& measurement, const CostModel& link);
 
-// Prints the links, and writes what the simulator reads (measured/links_file.hpp) to `file`.
+// Prints the links, and writes what the simulator reads (measured/own_files.hpp) to `file`.
 std::vector<std::string> link_columns();
 void report_links(const ClusterLinks& links, CsvWriter& file);
 

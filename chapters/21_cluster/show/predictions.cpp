@@ -12,12 +12,8 @@ namespace {
 
 using simulator::Algorithm;
 
-// The first three are those that trainings are predicted with.
-constexpr Algorithm algorithms[] = {Algorithm::flat, Algorithm::two_level, Algorithm::tree,
-                                    Algorithm::by_node, Algorithm::direct};
-constexpr std::size_t trained_by = 3;
-constexpr const char* names[] = {"flat ring", "two levels", "double tree", "ring by node",
-                                 "direct"};
+constexpr Algorithm algorithms[] = {Algorithm::flat, Algorithm::two_level, Algorithm::tree};
+constexpr const char* names[] = {"flat ring", "two levels", "double tree"};
 constexpr int jittery_steps = 200;
 
 // Returns the ranks of each row: those of one node, then four times as many from row to row, up to
@@ -44,7 +40,7 @@ simulator::Seconds remembered(Algorithm algorithm, const simulator::Cluster& clu
 // One row of both tables.
 struct ScalingRow {
     double all_reduce_s[std::size(algorithms)];
-    double efficiency[trained_by];
+    double efficiency[std::size(algorithms)];
     double with_jitter;  // of the best of them
 };
 
@@ -56,8 +52,6 @@ ScalingRow scaling_row(const Question& question, int ranks) {
     for (std::size_t i = 0; i < std::size(algorithms); i++) {
         const simulator::Seconds seconds = remembered(algorithms[i], cluster);
         row.all_reduce_s[i] = seconds(question.bytes);
-        if (i >= trained_by)
-            continue;
         row.efficiency[i] = alone_s / simulator::step_s(question.step, seconds, true);
         if (row.efficiency[i] >= std::ranges::max(row.efficiency))
             row.with_jitter = alone_s / simulator::jittery_step_s(question.step, seconds, true,
@@ -96,11 +90,10 @@ void show_recorded_step(const std::filesystem::path& path, const RecordedStep& r
 
 void show_scaling(const Question& question, const std::vector<Comparison>& comparisons,
                   CsvWriter& file) {
-    Table times(
-        "An all-reduce of " + format_bytes(question.bytes),
-        {"ranks", "flat ring", "two levels", "double tree", "ring by node", "direct", "off by"});
+    Table times("An all-reduce of " + format_bytes(question.bytes),
+                {"ranks", "flat ring", "two levels", "double tree", "off by"});
     Table efficiencies(
-        "The share of its speed that a rank keeps",
+        "Weak-scaling efficiency: the share of its speed that a rank keeps",
         {"ranks", "flat ring", "two levels", "double tree", "the best, with jitter", "off by"});
     const std::string all_reduces_off =
         format_percent(mean_error(published_all_reduce, comparisons));
@@ -109,22 +102,18 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
     for (const int ranks : rank_counts(question)) {
         const ScalingRow row = scaling_row(question, ranks);
         const auto& [flat, two, tree] = row.efficiency;
-        const auto& [flat_s, two_s, tree_s, by_node_s, direct_s] = row.all_reduce_s;
+        const auto& [flat_s, two_s, tree_s] = row.all_reduce_s;
         times.row({std::to_string(ranks), format_seconds(flat_s), format_seconds(two_s),
-                   format_seconds(tree_s), format_seconds(by_node_s), format_seconds(direct_s),
-                   all_reduces_off});
+                   format_seconds(tree_s), all_reduces_off});
         efficiencies.row({std::to_string(ranks), format_fixed(flat, 2), format_fixed(two, 2),
                           format_fixed(tree, 2), format_fixed(row.with_jitter, 2), trainings_off});
         for (std::size_t i = 0; i < std::size(algorithms); i++)
             write_prediction(file, "all-reduce", ranks, names[i], "s", row.all_reduce_s[i]);
-        for (std::size_t i = 0; i < trained_by; i++)
+        for (std::size_t i = 0; i < std::size(algorithms); i++)
             write_prediction(file, "speed kept", ranks, names[i], "", row.efficiency[i]);
         write_prediction(file, "speed kept", ranks, "the best, with jitter", "", row.with_jitter);
     }
-    times.note(
-        "By node: the ranks are dealt to the nodes in turn. Direct: every rank sends to "
-        "every other one; a message costs its sender nothing but its bytes here. Off by: the error "
-        "of published all-reduces.");
+    times.note("Off by: the mean error of this model for all-reduces that others have published.");
     for (const char* kind : {large_all_reduce, own_all_reduce, published_all_reduce})
         times.note(errors_of(kind, comparisons));
     const bool is_exponential = question.delays == simulator::Delays::exponential;
@@ -132,8 +121,8 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
         "Jitter: in each step a rank computes longer by " + format_percent(question.jitter) +
         " on average, and the slowest one counts. " +
         (is_exponential ? "The delays are exponential." : "No delay is longer than twice that.") +
-        " Off by: the error of published trainings. The steps below were of ranks that sleep, over "
-        "simulated links: they test the code, and not the model.");
+        " Off by: the mean error for trainings that others have published. The steps below were of "
+        "ranks that sleep, over simulated links: they test the code, not the model.");
     for (const char* kind : {plain_step, jittery_step, published_training})
         efficiencies.note(errors_of(kind, comparisons));
     std::cout << times << "\n" << efficiencies << "\n";
@@ -141,9 +130,12 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
 
 void show_failures(const Question& question, const std::vector<Comparison>& comparisons,
                    CsvWriter& file) {
-    Table table("Failures: how often to save, and which share of the time counts",
-                {"ranks", "a failure every", "save every", "counts", "simulated", "if every 3 h"});
+    Table table("Failures: how often to save, and the goodput: the share of the time that counts",
+                {"ranks", "a failure every", "save every", "goodput", "simulated", "if every 3 h",
+                 "off by"});
     constexpr int failure_count = 20'000;
+    const std::string failures_off =
+        format_percent(mean_error(published_failures, comparisons)) + " of the loss";
     for (const int ranks : rank_counts(question)) {
         simulator::Failures failures = question.failures;
         failures.mean_s /= ranks;
@@ -153,7 +145,7 @@ void show_failures(const Question& question, const std::vector<Comparison>& comp
         const double rarely = useful_share(failures, 3 * 3600);
         table.row({std::to_string(ranks), format_fixed(failures.mean_s / 3600, 1) + " h",
                    format_fixed(interval_s / 60, 1) + " min", format_percent(useful),
-                   format_percent(simulated), format_percent(rarely)});
+                   format_percent(simulated), format_percent(rarely), failures_off});
         write_prediction(file, "failures", ranks, "time between checkpoints", "s", interval_s);
         write_prediction(file, "failures", ranks, "time that counts", "", useful);
         write_prediction(file, "failures", ranks, "time that counts, simulated", "", simulated);

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "21_cluster/measured/comparison.hpp"
-#include "21_cluster/measured/step_file.hpp"
+#include "21_cluster/measured/own_files.hpp"
 #include "21_cluster/simulated_all_reduce.hpp"
 #include "common/report/csv.hpp"
 

@@ -1,6 +1,6 @@
 #include "21_cluster/show/simulate.hpp"
 
-#include "21_cluster/measured/links_file.hpp"
+#include "21_cluster/measured/own_files.hpp"
 #include "21_cluster/show/predictions.hpp"
 #include "common/report/units.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "21_cluster/measured/step_file.hpp"
+#include "21_cluster/measured/own_files.hpp"
 #include "21_cluster/show/predictions.hpp"
 #include "common/report/options.hpp"
 

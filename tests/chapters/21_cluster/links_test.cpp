@@ -1,6 +1,6 @@
 // Links that were measured: the table, the file for the simulator, and the use that all-reduces
 // make of a link.
-#include "21_cluster/measured/links_file.hpp"
+#include "21_cluster/measured/own_files.hpp"
 #include "common/gpu/launch.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/common/report/temporary_folder.hpp"

@@ -1,6 +1,5 @@
 // Files of measured links and of recorded steps: what they mean, and how wrong ones are refused.
-#include "21_cluster/measured/links_file.hpp"
-#include "21_cluster/measured/step_file.hpp"
+#include "21_cluster/measured/own_files.hpp"
 #include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/text.hpp"

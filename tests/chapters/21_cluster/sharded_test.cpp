@@ -33,8 +33,7 @@ ShardedStep equal_blocks(int blocks, double bytes, double optimizer_s = 0) {
 
 TEST_CASE("simulator: each half of an all-reduce sends K (N - 1) / N bytes for each rank") {
     const Link link = straight_link(1e-6, 1e9);
-    for (const Algorithm algorithm :
-         {Algorithm::flat, Algorithm::by_node, Algorithm::two_level, Algorithm::direct})
+    for (const Algorithm algorithm : {Algorithm::flat, Algorithm::two_level})
         for (const auto& [nodes, local] : {std::pair{1, 4}, {3, 2}, {4, 4}}) {
             const Cluster cluster{nodes, local, link, link, 1};
             const int ranks = cluster.ranks();
