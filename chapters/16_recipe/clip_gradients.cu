@@ -35,8 +35,8 @@ __global__ void finish_norm(const double* sum, float max_norm, float* norm, floa
     *factor = quotient > 1.0f ? 1.0f : quotient;
 }
 
-// Multiplies by a number that is on the device. By 1 as well: to skip that, the host would have to
-// wait for the number.
+// Multiplies by a number on the device, even by 1: to skip that, the host would have to wait for
+// the number.
 __global__ void multiply_by(std::size_t n, const float* factor, float* values) {
     for (std::size_t i : grid_range(n))
         values[i] *= *factor;
@@ -52,14 +52,14 @@ LaunchShape shape_for_squares(std::size_t n) {
 
 // Returns the sum of the squares of all gradients, one number on the device.
 BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gradients) {
-    // First how many threads there are in all: each leaves one sum.
+    // First count all threads: each leaves one sum.
     std::size_t threads = 0;
     for (const Tensor& gradient : gradients) {
         const LaunchShape shape = shape_for_squares(gradient.size());
         threads += std::size_t{shape.grid.x} * shape.block.x;
     }
     const BasicTensor<double> sums(device, {static_cast<int>(threads)}), all(device, {1});
-    // Then a launch for each gradient, whose threads write behind those of the one before.
+    // Then a launch for each gradient, whose threads write after the previous gradient's sums.
     std::size_t next = 0;
     for (const Tensor& gradient : gradients) {
         const LaunchShape shape = shape_for_squares(gradient.size());

@@ -20,12 +20,12 @@
 namespace ddp {
 namespace {
 
-// All that a mask depends on. A sample has `rows` rows of `columns` numbers.
+// Everything that a mask depends on. A sample has `rows` rows of `columns` numbers.
 struct Mask {
-    std::uint64_t key;  // of seed, layer and step
+    std::uint64_t key;  // contains seed, layer and step
     int first, stride, rows, columns;
     std::uint32_t dropped;  // of 2^24 numbers
-    float scale;            // of those that are kept
+    float scale;            // of the numbers that are kept
 };
 
 // Writes mask * from, or adds it. The same kernel serves forward and backward.

@@ -13,9 +13,8 @@
 
 namespace ddp {
 
-// Says which samples the coming forward passes see. Sample i of this rank's batch has the number
-// first + i * stride within the whole batch of the step, the one that all ranks (and all
-// micro-batches) share.
+// Says which samples the next forward passes see. Sample i of this rank's batch has the number
+// first + i * stride in the step's whole batch, which all ranks (and all micro-batches) share.
 struct DropoutStep {
     std::uint64_t step = 0;
     int samples = 0;  // in this rank's batch
@@ -27,9 +26,8 @@ class DropoutMasks {
   public:
     explicit DropoutMasks(std::uint64_t seed) : seed_(seed) {}
 
-    // Sets what the masks depend on; call it before every forward in training. The same arguments
-    // give the same masks.
-    // Throws std::invalid_argument unless samples and stride are positive and `first` is not
+    // Chooses the masks; call it before every forward in training. The same arguments give the same
+    // masks. Throws std::invalid_argument unless samples and stride are positive and `first` is not
     // negative.
     void begin(const DropoutStep& step);
 
@@ -43,8 +41,8 @@ class DropoutMasks {
 
 class Dropout : public Module {
   public:
-    // Drops with this probability. `masks` must outlive the layer. Layers with other names have
-    // other masks. Throws std::invalid_argument if the probability is not within [0, 1].
+    // Drops with this probability. `masks` must outlive the layer. Layers with different names have
+    // different masks. Throws std::invalid_argument if the probability is not within [0, 1].
     Dropout(std::string name, double probability, const DropoutMasks& masks);
 
     // In training, replaces each number by 0 or by itself / (1 - probability), so that the expected

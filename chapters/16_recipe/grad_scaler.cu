@@ -22,7 +22,7 @@ namespace {
 __global__ void multiply_and_search(std::size_t n, float factor, float* values, float* found) {
     int is_found = 0;
     for (std::size_t i : grid_range(n)) {
-        is_found |= !(fabsf(values[i]) <= FLT_MAX);  // true for NaN as well
+        is_found |= !(fabsf(values[i]) <= FLT_MAX);  // true for NaN, too
         values[i] *= factor;
     }
     if (is_found)
@@ -30,7 +30,7 @@ __global__ void multiply_and_search(std::size_t n, float factor, float* values, 
             1.0f, cuda::memory_order_relaxed);
 }
 
-// Returns the place for the flag: in the communicator's memory if ranks are to agree on it.
+// Returns a tensor for the flag: in the communicator's memory if ranks must agree on it.
 Tensor make_flag(Device& device, Communicator* communicator) {
     Tensor flag = communicator == nullptr
                       ? Tensor(device, {1})

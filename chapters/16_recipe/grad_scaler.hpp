@@ -1,5 +1,5 @@
 #pragma once
-// Loss scaling: the loss is multiplied before backward, and the gradients are divided behind it, so
+// Loss scaling: the loss is multiplied before backward, and the gradients are divided after it, so
 // that small gradients do not round to 0 on their way through 16-bit numbers. (Micikevicius et al.,
 // "Mixed Precision Training", 2018; torch.amp.GradScaler, and ShardedGradScaler of
 // torch/distributed/fsdp/sharded_grad_scaler.py.)
@@ -36,8 +36,8 @@ struct GradScalerState {
 
 class GradScaler {
   public:
-    // Looks at this rank's gradients alone, and sends nothing. That is enough where all ranks have
-    // the same gradients, as behind DistributedDataParallel. `device` must outlive this object.
+    // Looks at this rank's gradients alone, and sends nothing. That is enough if all ranks have the
+    // same gradients, as DistributedDataParallel leaves them. `device` must outlive this object.
     // Throws std::invalid_argument unless the growth factor is above 1, the backoff factor between
     // 0 and 1, and the initial scale and the interval positive.
     explicit GradScaler(Device& device, const GradScalerOptions& options = {});
@@ -52,8 +52,8 @@ class GradScaler {
     // Divides the gradients by the scale and searches them for infinity and NaN, in one pass.
     // Enqueues only. Throws std::logic_error for a second call before update().
     void unscale(const Parameters& parameters);
-    // Does the same with a part of the gradients, on `stream`, which step() must find done. Can be
-    // called for several parts.
+    // Does the same with a part of the gradients, on `stream`, which must be done before step().
+    // Can be called for several parts.
     void unscale_part(const Tensor& gradients, Stream& stream);
     // Steps, unless infinity or NaN was found; returns whether it has. Unscales first if nothing
     // has been unscaled since update(). Waits for the device.

@@ -12,14 +12,14 @@
 
 namespace ddp {
 
-// A Linear whose products take numbers of type T: __half or __nv_bfloat16. What it computes is what
-// PyTorch's Linear computes under torch.autocast: input, weight, bias and dy are rounded to T, and
-// so are y, dx, dW and db, each once, from a sum in float32. The results lie in float tensors, as
-// all values on the tape do, and are numbers of type T.
+// A Linear whose GEMMs multiply numbers of type T: __half or __nv_bfloat16. It computes the same as
+// PyTorch's Linear under torch.autocast: input, weight, bias and dy are rounded to T, and so are y,
+// dx, dW and db, each once, from a sum in float32. The results are numbers of type T in float
+// tensors, like all values on the tape.
 template <class T>
 class MixedLinear : public Module {
   public:
-    // Takes the layer's parameters over: they stay float32.
+    // Takes over the layer's parameters, which stay float32.
     explicit MixedLinear(std::unique_ptr<Linear> linear);
 
     Variable forward(Variable input) override;
