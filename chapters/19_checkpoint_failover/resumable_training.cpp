@@ -132,7 +132,7 @@ class ResumableTraining {
                       << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
         return true;
     } catch (const ToldToEnd&) {
-        // Behind the same step on all ranks: nothing is under way between them.
+        // After the same step on all ranks: nothing is under way between them.
         run_.finish();
         report("preempted", "");
         if (prints())

@@ -195,7 +195,7 @@ void SafetensorsHeader::add(std::string name, std::vector<std::size_t> shape) {
     std::size_t bytes = sizeof(float);
     for (const std::size_t dim : shape)
         bytes *= dim;
-    // Directly behind the tensor before it: the format allows no gaps.
+    // Directly after the previous tensor: the format allows no gaps.
     const std::size_t begin = data_bytes();
     tensors.push_back({std::move(name), std::move(shape), "F32", begin, begin + bytes});
 }

@@ -31,7 +31,7 @@ struct SafetensorsHeader {
     std::vector<Entry> tensors;  // in the order of their bytes
     std::map<std::string, std::string> metadata;
 
-    // Adds a tensor of floats behind the others.
+    // Adds a tensor of floats after the others.
     void add(std::string name, std::vector<std::size_t> shape);
     std::size_t data_bytes() const { return tensors.empty() ? 0 : tensors.back().end; }
 

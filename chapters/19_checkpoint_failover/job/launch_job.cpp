@@ -65,8 +65,8 @@ std::vector<NodeSlots> parse_nodes(const std::string& text) {
             (slots.size() > 1 && std::from_chars(slots.data() + 1, end, node.slots).ptr == end);
         if (node.name.empty() || !is_number || node.slots < 1 || node.slots > most_ranks)
             throw OptionError(
-                "--hosts needs names of nodes with commas between them, and behind "
-                "a colon how many ranks a node takes, such as node0,node1:2; not '" +
+                "--hosts needs names of nodes with commas between them, and after "
+                "a colon the number of ranks on a node, such as node0,node1:2; not '" +
                 text + "'.");
         nodes.push_back(node);
     }

@@ -1,6 +1,6 @@
 #pragma once
 // A job that is told to end. Its scheduler wants the machine: it sends SIGTERM, and SIGKILL after a
-// grace time. The ranks end behind the same step, save, and are started again elsewhere.
+// grace time. The ranks stop after the same step, save, and are started again elsewhere.
 #include "01_sgd/device.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "common/gpu/gpu.hpp"
@@ -14,7 +14,7 @@ inline constexpr int status_of_preemption = 75;
 // Returns the sentence for it: what was saved, and what to do.
 std::string text_of_preemption(int step);
 
-// Thrown in a training that is told to end, on all ranks behind the same step.
+// Thrown in a training that is told to end, on all ranks after the same step.
 struct ToldToEnd {};
 
 class Preemption {
@@ -23,8 +23,8 @@ class Preemption {
     // outlive this object.
     Preemption(Communicator& communicator, Device& device);
 
-    // Returns whether the training is to end behind the step that was enqueued last, since some
-    // rank was told to. All ranks call it behind each step, and get the same answer.
+    // Returns whether the training must end after the step that was enqueued last, since some
+    // rank was told to. All ranks call it after each step, and get the same answer.
     bool is_told_to_end();
 
   private:

@@ -37,7 +37,7 @@ class SlowNodeWatch {
     // Looks at once, before much is sent. Both must outlive this object.
     SlowNodeWatch(Communicator& communicator, Stream& stream);
 
-    // Names the nodes on a slow network, behind step `step`, to the supervisor or to the reader.
+    // Names the nodes on a slow network, after step `step`, to the supervisor or to the reader.
     // The second time that one is named it throws std::runtime_error, if there is a supervisor,
     // which goes on without that node. All ranks call it together.
     void look(int step);

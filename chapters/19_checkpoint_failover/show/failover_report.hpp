@@ -16,7 +16,7 @@ struct Recovery {
     double end_s = 0;     // until all processes have ended
     double start_s = 0;   // until all ranks have started again, with their data
     double load_s = 0;    // until they have loaded the checkpoint
-    double redo_s = 0;    // until they have redone the steps behind the checkpoint
+    double redo_s = 0;    // until they have redone the steps since the checkpoint
     int from_step = 0;    // step of the checkpoint
     int ranks = 0;        // of the next attempt
 

@@ -1,5 +1,5 @@
 #pragma once
-// A folder that is left behind by nobody.
+// A folder that removes itself.
 #include <sys/types.h>
 
 #include <filesystem>
