@@ -1,5 +1,5 @@
 // Stage 3 on three blocks. Two slots hold the gathered blocks; block u is always in slot u mod 2,
-// so what the tape remembers of a parameter stays valid: the address does not change.
+// so the addresses of parameters that the tape remembers stay valid.
 //
 //     compute stream   wait forward 0 | wait forward 1 | forward 2 | backward 2 | backward 1 | ...
 //     communication    gather 0 | gather 1 | gather 2  |           | gather 0, reduce 2 | reduce 1
@@ -22,7 +22,7 @@ namespace ddp {
 
 // ---- Forward
 
-// Gathers the root, if there is one, and the first block. The rest is begun by the ends of blocks.
+// Gathers the root, if there is one, and the first block. The ends of blocks gather the rest.
 Variable ShardedDataParallel::forward(const std::function<Variable()>& model_forward) {
     computing_.begin();
     for (std::size_t u = 0; u < pending_.size(); u++)
@@ -32,12 +32,12 @@ Variable ShardedDataParallel::forward(const std::function<Variable()>& model_for
     return model_forward();
 }
 
-// Comes behind a block's forward: the next block begins here. In backward this is where the block
-// itself begins, so the tape gets a box that changes nothing, and asks for the parameters again.
+// Follows a block's forward: the next block begins here. In backward the block itself begins here,
+// so the tape gets a box that changes nothing but asks for the parameters again.
 Variable ShardedDataParallel::end_of_block(Variable output, const std::string& block) {
     const auto unit = std::ranges::find(layout_.units, block, &Unit::name);
     if (unit == layout_.units.end())
-        return output;  // it learns nothing, or is no block
+        return output;  // learns nothing, or is not a block
     const auto u = static_cast<std::size_t>(unit - layout_.units.begin());
     computing_.mark("forward " + block);
     release(u);
@@ -53,9 +53,9 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
         });
 }
 
-// Makes a unit's parameters be there when the compute stream comes to it. Waits for what was needed
-// four units ago, or a host that is a step ahead may fill the stream's queue behind a gather: its
-// next launch waits inside the driver, and may keep the host out whose gather is missing.
+// Makes the compute stream wait until a unit is gathered. The host stays at most four units ahead:
+// otherwise it could fill the stream's queue while a gather waits. Its next launch would then wait
+// inside the driver, and could lock out the host thread whose gather is missing.
 void ShardedDataParallel::need(std::size_t u) {
     Event& reached = reached_[needed_++ % reached_.size()];
     reached.synchronize();
@@ -71,14 +71,14 @@ void ShardedDataParallel::before_forward(std::size_t u) {
         gather(u + 1);  // prefetch: it comes while this unit computes
 }
 
-// Marks the place in the compute stream behind which another unit may take the slot: the
-// parameters have been used. What is in it stays until one does.
+// Marks the place in the compute stream after which a different unit may take the slot: the
+// parameters have been used. They stay there until it does.
 void ShardedDataParallel::release(std::size_t u) {
     released_[value_slots_.of(u)].record(device_.stream());
 }
 
-// Enqueues the gathering of a unit into its slot, unless it is there: behind the last use of the
-// unit that was there before.
+// Enqueues the gathering of a unit into its slot, unless it is there already: after the last use
+// of the slot's previous unit.
 void ShardedDataParallel::gather(std::size_t u) {
     const std::size_t slot = value_slots_.of(u);
     if (stage_ < 3 || gathered_[slot] == static_cast<std::ptrdiff_t>(u))
@@ -87,7 +87,7 @@ void ShardedDataParallel::gather(std::size_t u) {
     communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
     if (!prefetches_)
-        wait_for_computing();  // the host is ahead of it, and asks early
+        wait_for_computing();  // the host is ahead, and asks early
     communicating_.begin();
     enqueue_gather(u, communication_);
     communicating_.mark("gather " + layout_.units[u].name);
@@ -98,13 +98,13 @@ void ShardedDataParallel::gather(std::size_t u) {
 
 // ---- Backward
 
-// Walks the tape back. The blocks' boxes and the visitor do the rest on the way.
+// Walks the tape back. On the way, the blocks' boxes gather and the visitor reduces.
 void ShardedDataParallel::backward(Variable loss) {
-    done_.synchronize();  // no host runs ahead by more than a step
+    done_.synchronize();  // a host runs ahead by at most one step
     if (stage_ == 1 && chunks_.front()->has_gradient())
         throw std::logic_error(
-            "the chunks have gradients from before, and at stage 1 these lie in the slots: zero "
-            "them after each step, and add up those of several batches by no_sync");
+            "the chunks still have gradients, and at stage 1 these lie in the slots: zero them "
+            "after each step, and accumulate several batches with no_sync");
     loss.tape->backward(loss, [&](Parameter& parameter) { count_down(parameter); });
     if (std::ranges::any_of(pending_, [](int left) { return left > 0; }))
         throw std::runtime_error(
@@ -130,7 +130,7 @@ ShardedDataParallel::NoSync::NoSync(ShardedDataParallel& sharded) : sharded_(sha
 // Comes before the backward of a block: its parameters must be there, and its slot for gradients
 // free.
 void ShardedDataParallel::before_backward(std::size_t u) {
-    // Names what was before it on the stream: the block above, or the loss.
+    // Names the work that ends here on the stream: that of the block above, or the loss.
     const bool is_last = u + 1 == layout_.units.size();
     computing_.mark("backward " + (is_last ? "loss" : layout_.units[u + 1].name));
     need(u);
@@ -139,12 +139,12 @@ void ShardedDataParallel::before_backward(std::size_t u) {
     if (gradient_slots_.is_shared(u)) {
         const std::size_t slot = gradient_slots_.of(u);
         device_.stream().wait(reduced_[slot]);
-        fill(gradients_[slot], 0.0f);  // the gaps: another block was here
+        fill(gradients_[slot], 0.0f);  // the gaps: a different block was here
     }
     computing_.mark("waiting for " + layout_.units[u].name);
 }
 
-// Counts down the unit of a gradient that is final, and sends it off with the last one.
+// Counts the final gradients of a unit, and reduces the unit after the last one.
 void ShardedDataParallel::count_down(const Parameter& parameter) {
     const auto unit = std::ranges::find_if(layout_.units, [&](const Unit& each) {
         return std::ranges::any_of(each.parameters,
@@ -158,14 +158,14 @@ void ShardedDataParallel::count_down(const Parameter& parameter) {
         reduce(u);
 }
 
-// Enqueues the sum of a unit's gradients behind what backward has enqueued so far. This rank gets
-// its chunk of it, and nothing else.
+// Enqueues the sum of a unit's gradients after all that backward has enqueued so far. This rank
+// gets its own chunk of the sum only.
 void ShardedDataParallel::reduce(std::size_t u) {
     const Unit& unit = layout_.units[u];
     wait_in_first_step();
     wait_for_computing();
     communicating_.begin();
-    const bool adds = chunks_[u]->has_gradient();  // to that of a batch before
+    const bool adds = chunks_[u]->has_gradient();  // to the previous batch's
     communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
                                  chunks_[u]->gradient_for_writing().data(), unit.chunk, adds,
                                  communication_, "reduce " + unit.name);
@@ -177,8 +177,7 @@ void ShardedDataParallel::reduce(std::size_t u) {
     wait_in_first_step();
 }
 
-// Keeps what is enqueued next on the communication stream from beginning before all that is on the
-// compute stream now.
+// Makes the communication stream wait for everything that is on the compute stream now.
 void ShardedDataParallel::wait_for_computing() {
     computed_.record(device_.stream());
     communication_.wait(computed_);
@@ -186,15 +185,14 @@ void ShardedDataParallel::wait_for_computing() {
 
 // ---- Between backward and the optimizer
 
-// Clips by the norm of the whole gradient, of which no rank has more than its chunks. The gaps are
-// 0 and add nothing.
+// Clips by the norm of the whole gradient, though each rank has only its chunks. The gaps are 0
+// and add nothing.
 Tensor ShardedDataParallel::clip_grad_norm(double max_norm) {
     return ddp::clip_grad_norm(chunks_, max_norm, false,
                                [this](const BasicTensor<double>& sum) { add_ranks(sum); });
 }
 
-// Enqueues the sum of one number over the ranks, in place: 8 bytes, the only ones that clipping
-// costs.
+// Enqueues the sum of one number over the ranks, in place: clipping sends these 8 bytes only.
 void ShardedDataParallel::add_ranks(const BasicTensor<double>& number) {
     const auto copy = [&](double* to, const double* from) {
         DDP_CHECK(
@@ -210,7 +208,7 @@ void ShardedDataParallel::add_ranks(const BasicTensor<double>& number) {
 
 // ---- After the optimizer
 
-// Each rank has changed its own chunks; the other ranks' chunks are of the step before.
+// Each rank has updated its own chunks; its copies of the other chunks are a step old.
 void ShardedDataParallel::after_step() {
     gather_changed_chunks();
     first_step_.end();
@@ -219,13 +217,13 @@ void ShardedDataParallel::after_step() {
 void ShardedDataParallel::gather_changed_chunks() {
     computing_.mark("optimizer");
     stepped_.record(device_.stream());
-    std::ranges::fill(gathered_, -1);  // what is in the slots is of the step before
+    std::ranges::fill(gathered_, -1);  // the slots are a step old
     if (stage_ < 3)
         gather_all();
 }
 
 // Enqueues the gathering of all units, each into its own place, where this rank's chunk is already.
-// Nothing hides it: the next forward begins with the first unit, and is behind the last.
+// It is exposed: the next forward begins after the last unit, on the same stream.
 void ShardedDataParallel::gather_all() {
     wait_in_first_step();
     for (std::size_t u = 0; u < layout_.units.size(); u++)
@@ -246,8 +244,8 @@ void ShardedDataParallel::enqueue_gather(std::size_t u, Stream& stream) {
     count_received(u, rounds_ ? sizeof(__nv_bfloat16) : sizeof(float));
 }
 
-// Reads one unit after the other: at no time the device holds more than the slots. Nothing is
-// rounded, so what has been gathered for a step is forgotten, and so is what this leaves.
+// Reads one unit after the other, so the device never holds more than the slots. Nothing is rounded
+// here, so units gathered before are forgotten, and those gathered here afterwards.
 std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
     std::vector<std::vector<float>> values(layout_.plan.gradients.size());
     const bool step_rounds = std::exchange(rounds_, false);
@@ -265,7 +263,7 @@ std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
     return values;
 }
 
-// Counts a chunk of every other rank: so much a gathering brings, and a reduction as well.
+// Counts a chunk from every other rank: a gather receives that much, and so does a reduction.
 void ShardedDataParallel::count_received(std::size_t u, std::size_t bytes_each) {
     received_bytes_ += layout_.units[u].chunk * bytes_each *
                        static_cast<std::size_t>(communicator_.world_size() - 1);

@@ -1,6 +1,5 @@
 #pragma once
-// Data parallelism that keeps less than everything on every rank. What a rank has of P parameters,
-// N ranks, with Adam:
+// Data parallelism that shards its state. Each of N ranks keeps, for P parameters and Adam:
 //
 //     stage        parameters       gradients        moments     (Rajbhandari et al., "ZeRO", 2020)
 //     0: DDP       P                P                2 P
@@ -9,7 +8,7 @@
 //     3            P / N + 2 units  P / N + 2 units  2 P / N     (Zhao et al., "FSDP", 2023)
 //
 //     ShardedDataParallel replica(communicator, device, blocks_of(model), 3);
-//     Adam optimizer(replica.chunks());           // an ordinary optimizer, of this rank's chunks
+//     Adam optimizer(replica.chunks());           // an ordinary optimizer, on this rank's chunks
 //     for each batch:
 //         const Variable loss = cross_entropy(replica.forward(tape.constant(images)), labels);
 //         replica.backward(loss);
@@ -35,20 +34,20 @@ struct ShardOptions {
     bool reshard_after_forward = true;
     // Stages 2 and 3. True: gradients stay whole on every rank, and no_sync can add them up.
     bool keep_gradients = false;
-    // Stage 3. False: a unit is gathered only when the computing has come to it, and waits.
+    // Stage 3. False: a unit is gathered only when the computing needs it, and waits.
     bool prefetch = true;
-    // Stage 3. True: parameters are gathered as bfloat16, and a step computes with what they are
-    // rounded to. The chunks stay float. The bits are then not DDP's.
+    // Stage 3. True: parameters are gathered as bfloat16, and a step computes with the rounded
+    // ones. The chunks stay float. The bits then differ from DDP's.
     bool bfloat16 = false;
 };
 
 class ShardedDataParallel {
   public:
-    // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
-    // the stage, 1 to 3, has them; with several nodes in the mesh it has to be 3. A Communicator is
-    // a mesh of one node. A model that does not fit is made on the host before, by a Device of
-    // TensorMemory::host: it comes to `device` unit by unit. All ranks call it together; everything
-    // passed must outlive this object, which must outlive the model's use.
+    // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients into the
+    // memory of this stage, 1 to 3; a mesh of several nodes requires 3. A Communicator is a mesh of
+    // one node. If the model does not fit, make it on the host first, by a Device of
+    // TensorMemory::host: it comes to `device` unit by unit. All ranks call it together; every
+    // argument must outlive this object, which must outlive the model's use.
     ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage,
                         const ShardOptions& options = {});
     ShardedDataParallel(const ShardedDataParallel&) = delete;
@@ -59,20 +58,20 @@ class ShardedDataParallel {
     static std::size_t arena_bytes(const Blocks& blocks, int ranks, int stage,
                                    const ShardOptions& options = {}, int nodes = 1);
 
-    // Returns this rank's chunk of every unit, as a parameter: what the optimizer takes.
+    // Returns this rank's chunk of every unit, as a parameter for the optimizer.
     const Parameters& chunks() const { return chunks_; }
 
     // Returns model.forward(input).
     Variable forward(Variable input) {
         return forward([&] { return model_.forward(input); });
     }
-    // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
-    // and returns what it returns. Waits for what was enqueued four units ago, as backward does.
+    // Does the same for a model whose input is not one tensor: calls `model_forward`, and returns
+    // its result. Stays at most four units ahead of the device, as backward does.
     Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
-    // but waits for the step before. Every forward has one backward. At stages 2 and 3 adds to the
-    // gradients that the chunks have from a batch before. Throws std::logic_error at stage 1 and in
-    // a hybrid, where those of several batches add up by no_sync.
+    // but waits for the previous step. Every forward has one backward. At stages 2 and 3 adds to
+    // the gradients that the chunks have from a previous batch. Throws std::logic_error at stage 1
+    // and in a hybrid: accumulate batches with no_sync there.
     void backward(Variable loss);
     // While this object lives, backward reduces nothing: gradients add up on their rank, and the
     // next backward reduces the sum (set_requires_gradient_sync(False) of fully_shard). Throws
@@ -96,8 +95,8 @@ class ShardedDataParallel {
     // Does the same for chunks that were changed outside of a step, by a checkpoint for example.
     void gather_changed_chunks();
 
-    // Returns the values of all parameters that are learned, by the model's order, and waits: in
-    // full precision. At stage 3 they come unit by unit. All ranks call it together.
+    // Returns the values of all learned parameters, in the model's order and in full precision, and
+    // waits for them. At stage 3 they come unit by unit. All ranks call it together.
     std::vector<std::vector<float>> whole_parameters();
 
     // The memory that this object holds for parameters and for gradients, in bytes.
@@ -108,8 +107,8 @@ class ShardedDataParallel {
     // Returns the bytes that this rank has received, since the beginning.
     std::size_t received_bytes() const { return received_bytes_; }
 
-    // Records what the two streams do in each step, on these tracks, which must outlive their use.
-    // Null pointers end that.
+    // Records the work of the two streams in each step on these tracks, which must outlive their
+    // use. Null pointers end the recording.
     void set_tracks(StreamTrack* compute, StreamTrack* communication) {
         computing_.set(compute);
         communicating_.set(communication);
@@ -144,7 +143,7 @@ class ShardedDataParallel {
     Module& model_;
     const int stage_;
     const bool prefetches_;
-    bool rounds_;  // what is gathered
+    bool rounds_;  // gathered parameters
     const Units layout_;
     const Slots value_slots_, gradient_slots_;
     Held held_;
@@ -160,8 +159,8 @@ class ShardedDataParallel {
     std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
     OptionalTrack computing_, communicating_;
-    std::array<Event, 4> reached_;  // by turns: units that the compute stream has come to
-    std::size_t needed_ = 0;        // those that the host has come to
+    std::array<Event, 4> reached_;  // in turns: units that the compute stream has reached
+    std::size_t needed_ = 0;        // units that the host has reached
     FirstPass first_step_;
     bool is_reducing_ = true;
     std::size_t received_bytes_ = 0;

@@ -4,9 +4,9 @@
 //     linear1, three ranks     | weight ..................... . | bias .. . | padding |
 //                              | chunk 0       | chunk 1        | chunk 2             |
 //
-// (FSDP1's flat parameter. FSDP2 cuts each parameter along its first dimension instead: a rank then
-// has rows that can be named, but a chunk begins elsewhere in every sum.) A rank sums its chunk in
-// the order that an all-reduce of the same array would take, so the bits are those of DDP.
+// A rank sums its chunk in the order of an all-reduce of the same array, so the bits equal DDP's.
+// This is FSDP1's flat parameter. FSDP2 cuts each parameter along its first dimension instead: a
+// rank then has rows with a name, but chunks begin elsewhere, and sums have a different order.
 #include <string>
 #include <vector>
 
@@ -19,9 +19,9 @@ namespace ddp {
 struct Unit {
     std::string name;
     Parameters parameters{};             // those that are learned
-    std::vector<std::size_t> numbers{};  // of each: its place in the list of all that are learned
+    std::vector<std::size_t> numbers{};  // of each: its index in the list of learned parameters
     std::size_t bucket = 0;              // in the plan
-    std::size_t size = 0;                // elements, with the gap behind each parameter
+    std::size_t size = 0;                // elements, with the gap after each parameter
     std::size_t chunk = 0;               // elements of each rank's chunk
 
     // Returns the elements of all chunks: the last one is padded.
@@ -31,15 +31,15 @@ struct Unit {
 struct Units {
     BucketPlan plan;          // for DistributedDataParallel, too: one bucket for each unit
     std::vector<Unit> units;  // the root, if there is one; then the blocks, in the order of forward
-    std::size_t first_block = 0;  // 1 behind a root
+    std::size_t first_block = 0;  // 1 after a root
 };
 
-// Makes a unit of each block that learns, and one of the parameters that are in no block or in more
-// than one: the root. With several nodes, each of which has `ranks` ranks, a rank has a chunk for
-// each of them. Throws std::invalid_argument if no parameter is learned.
+// Makes a unit of each block that learns, and one of the parameters outside all blocks or in
+// several of them: the root. With several nodes of `ranks` ranks each, a rank has a chunk for each
+// node. Throws std::invalid_argument if no parameter is learned.
 Units units_of(const Blocks& blocks, int ranks, int nodes = 1);
 
-// All that a model has besides the parameters that are learned. It is in no unit.
+// Everything in a model except its learned parameters. It belongs to none of the units.
 class Rest : public Module {
   public:
     explicit Rest(const Module& model) : Module(model.name()), model_(model) {}
@@ -53,8 +53,8 @@ class Rest : public Module {
     const Module& model_;
 };
 
-// Whole units stand in slots. Where not all of them are whole at a time, the blocks take turns in
-// two, as long as the largest, and the root has its own:
+// Slots hold whole units. Unless all units are whole at the same time, the blocks take turns in two
+// slots, as long as the largest block, and the root has its own:
 //
 //     a slot each    | root | block 0 | block 1 | block 2 | block 3 |
 //     in turns       | root | block 0, then 2 | block 1, then 3 |
@@ -66,7 +66,7 @@ class Slots {
     const std::vector<std::size_t>& sizes() const { return sizes_; }
     // Returns the slot of a unit: the same one in every step, and so the same addresses.
     std::size_t of(std::size_t unit) const { return slots_[unit]; }
-    // Returns whether another unit comes to this one's slot.
+    // Returns whether a different unit uses this one's slot, too.
     bool is_shared(std::size_t unit) const;
     // Returns the elements of all slots.
     std::size_t total() const;

@@ -548,7 +548,7 @@ TEST_CASE("sharded: accumulation that would lose gradients is refused") {
         BatchGradients gradients(rank, 1);
         gradients.of({0, 1});
     });
-    REQUIRE(has(twice, "the chunks have gradients from before"));
+    REQUIRE(has(twice, "the chunks still have gradients"));
 }
 
 }  // namespace ddp::test
