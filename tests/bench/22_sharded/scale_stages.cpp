@@ -1,6 +1,6 @@
 // The cluster: nodes of eight GPUs, each with a port of 400 Gbit/s, and the links of chapter 21. A
 // GPU makes 400 TFLOP/s in 16-bit numbers: 40 % of what an H100's data sheet promises. The model:
-// 32 blocks of 202 million parameters (Llama 2 7B), 4,096 tokens a rank.
+// 32 blocks of 202 million parameters (Llama 2 7B), 4,096 tokens per rank.
 #include "tests/bench/22_sharded/scale_stages.hpp"
 
 #include <iostream>
@@ -72,9 +72,8 @@ void show_scaled_stages(int most_ranks, const std::filesystem::path& csv) {
     for (const auto& block : step.blocks)
         compute_s += block.forward_s + block.backward_s;
     CsvWriter file(csv, {"ranks", "sharding", "efficiency", "step_s"});
-    Table table(
-        "Which share of its speed a GPU keeps (simulated): a model of 6.5 billion parameters",
-        {"ranks", "DDP", "stage 1, not hidden", "stage 3", "stage 3, one ring", "hybrid"});
+    Table table("Weak-scaling efficiency of a GPU (simulated): a model of 6.5 billion parameters",
+                {"ranks", "DDP", "stage 1, not hidden", "stage 3", "stage 3, one ring", "hybrid"});
     for (int nodes = 1; nodes * node_ranks <= most_ranks; nodes *= 8) {
         const int ranks = nodes * node_ranks;
         const Halves on_levels =
@@ -103,7 +102,7 @@ void show_scaled_stages(int most_ranks, const std::filesystem::path& csv) {
 
 void show_free_batches(double operations_per_s, double bytes_per_s, int ranks) {
     Table table("How large must a batch be for stage 3 to cost nothing?",
-                {"", "operations a byte", "tokens a rank"});
+                {"", "FLOPs per byte", "tokens per rank"});
     const auto row = [&](const std::string& name, double operations, double bytes, int of,
                          double of_parameter) {
         const double needed = simulator::operations_to_hide_byte(operations, bytes, of);
