@@ -1,7 +1,7 @@
 #pragma once
 // A parameter server: rank 0 has the parameters, and ranks 1 to W compute gradients for it. A
-// worker sends its gradient and receives the parameters as they are then. It waits for the server,
-// and for no other worker.
+// worker sends its gradient and receives the current parameters. It waits for the server, never
+// for a different worker.
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,8 +31,8 @@ class MessageBuffers {
     Tensor to_server_;  // [parameters + 2]: gradients, the loss, and the number of the step
 };
 
-// Moves the parameters into `values`, one behind the other, and their gradients into `gradients`:
-// from now on both live there. The parameters keep their numbers. Only enqueues.
+// Moves the parameters into `values`, one after the other, and their gradients into `gradients`,
+// where both then live. The parameters keep their numbers. Only enqueues.
 void move_to(const std::vector<std::shared_ptr<Parameter>>& parameters, const Tensor& values,
              const Tensor& gradients);
 

@@ -23,7 +23,7 @@ class StalenessGate {
         int worker;
         bool goes_on;  // false: no step is left, and the worker can stop
     };
-    // Lets all waiting workers through that may go on now, and returns them in ascending order.
+    // Lets every waiting worker through that may now go on. Returns them in ascending order.
     std::vector<Pass> let_through();
 
     // Returns the largest lead over the slowest worker with which a step has begun so far.
