@@ -18,8 +18,9 @@ def draw_messages(measured):
                  label="alpha + bytes beta")
     bandwidth.plot(sizes, [1e-9 * size / value for size, value in zip(sizes, model)], color=ORANGE,
                    linestyle="--", label="alpha + bytes beta")
-    seconds.set(title="A message takes", ylabel="microseconds")
-    bandwidth.set(title="The bandwidth that comes of it", ylabel="GB/s")
+    seconds.set(title="A message takes", ylabel="microseconds",
+                ylim=(0.2e6 * min(model), 5e6 * max(model)))
+    bandwidth.set(title="... which is a bandwidth of", ylabel="GB/s")
     seconds.legend(loc="upper left")
     return figure
 
