@@ -167,7 +167,7 @@ void check_many_blocks() {
     ask(256, 4, 64);
     ask(20'011, 7, 96, " The values do not divide evenly among the blocks.");
     ask(40, 16, 32, " Most blocks have no value at all.");
-    ask(50'000, 130, 64, " There are more blocks than threads in a block.");
+    ask(49'920, 130, 64, " There are more blocks than threads in a block.");
     ask(5'003, 1, 1000, " There is only one block.");
     check_work(20'011, 7, 100);
 }

@@ -132,10 +132,10 @@ class Meeting {
                             " has come. " + cause_of_early(state));
         const int enough = static_cast<int>(std::bit_width(ranks_.size() - 1));
         if (counts_ && size() > 1 && std::max(state.sets, state.gets) > enough)
-            throw Wrong(where(rank) + "it has set " + std::to_string(state.sets) +
-                        " keys and got " + std::to_string(state.gets) + "; " +
+            throw Wrong(where(rank) + "calls of set(): " + std::to_string(state.sets) +
+                        ", of get(): " + std::to_string(state.gets) + "; " +
                         std::to_string(enough) +
-                        " of each are enough. A rank that you have heard from may have heard from "
+                        " of each would do. A rank that you have heard from may have heard from "
                         "others before: then its next word tells of all of them.");
     }
     std::string cause_of_early(const State& state) const {
@@ -149,7 +149,8 @@ class Meeting {
                ". From whom should it hear of the others?";
     }
     std::string nobody_goes_on() const {
-        std::string all = std::to_string(size()) + " ranks, and none of them can go on.";
+        std::string all =
+            std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + ": none can go on.";
         for (std::size_t rank = 0; rank < ranks_.size(); rank++)
             if (!ranks_[rank].has_ended)
                 all += " Rank " + std::to_string(rank) + " waits for \"" + ranks_[rank].awaited +
@@ -179,6 +180,8 @@ void check(bool again, bool counts) {
             trying(std::to_string(ranks) + " ranks call wait().");
             Meeting(ranks, counts).run(again ? ranks + 2 : 1, last);
         }
+    if (again)  // "1" and "10" are not to be "11" and "0"
+        Meeting(11, counts).run(11, 0);
 }
 
 }  // namespace

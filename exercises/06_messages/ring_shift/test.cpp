@@ -124,11 +124,11 @@ void check_row(int ranks, int distance, const std::string& hint) {
 }
 
 void check_neighbours() {
-    check_on(1, 1, "The case: a single rank, which has what it should receive.");
     for (const int ranks : {2, 3, 4, 5})
         check_on(ranks, 1,
                  "If all send first, all wait for ever. Who receives first? And does each rank "
                  "receive from the one that sends to it, its left neighbour?");
+    check_on(1, 1, "The case: a single rank, which has what it should receive.");
 }
 
 // A ring that sends on one stream and receives on another takes the time of one message, and is as
