@@ -92,14 +92,18 @@ check() {
     . "$root/exercises/run_task.sh"
     prepare check
     for word in "${asked[@]}"; do check_exercise "$chapter" "$word" || status=1; done
-    ((status)) || say_what_is_next
+    ((status)) || say_what_is_next "$chapter"
     return "$status"
 }
-say_what_is_next() {  # the first exercise after the last one that is solved, and how long it takes
+# say_what_is_next [CHAPTER]: the first exercise from that chapter on that is not solved, or the first after the last one that is; and
+# how long it takes.
+say_what_is_next() {
     local chapter exercise next='' minutes
     while read -r chapter exercise; do
-        if [[ -z $(next_task "$chapter" "$exercise") ]]; then
-            next=''
+        if [[ $chapter < ${1:-} ]]; then
+            continue
+        elif [[ -z $(next_task "$chapter" "$exercise") ]]; then
+            [[ -n ${1:-} ]] || next=''
         elif [[ -z $next ]]; then
             next="$chapter $exercise"
         fi

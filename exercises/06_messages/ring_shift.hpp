@@ -20,7 +20,8 @@ namespace ddp {
 // last. All ranks call it with the same `count` and `distance`; their arrays do not overlap.
 //
 // Task neighbours: `distance` is 1.
-// Task any_distance: it is any number, also 0, negative, or more than there are ranks.
+// Task any_distance (the last one): it is any number, also 0, negative, or more than there are
+// ranks.
 void ring_shift(Peers& peers, const float* data, float* received, std::size_t count, int distance,
                 Stream& stream);
 

@@ -27,7 +27,7 @@ struct EpochState {
 
 // Task state. Returns the state `steps` steps after `begin`. In a step each of `world_size` ranks
 // takes a batch of `batch` samples; its last batch may be smaller. When no rank has a sample left,
-// the state is the beginning of the next epoch, and a remainder is left out.
+// the state is the beginning of the next epoch, also after 0 steps; a remainder is left out.
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps);
 
 // Task rest. Returns the samples that rank `rank` of `world_size` has yet to learn from in this

@@ -36,8 +36,8 @@ struct Training {
     std::function<void(const std::vector<float>& gradient)> step;  // the optimizer's
 };
 
-// Task whole_step. Goes through one step of training: backward, the average, unscaled, then
-// clipped, the optimizer's step (unless all leave it out), the scale for the next one.
+// Task whole_step. Goes through one step of training: backward; may all step? If so, the average,
+// unscaled, then clipped, and the optimizer's step. In both cases the scale for the next one.
 //
 //     scale 4, max_norm 1: backward gives (8, 0) and (16, 16) on two ranks, so their average is
 //     (12, 8), unscaled (3, 2), clipped (0.832, 0.555)

@@ -29,8 +29,9 @@ void save_shards(Folder& folder, int step, const Shards& shards);
 // knows only the files. Changes none.
 std::optional<Shards> load_shards(const Folder& folder);
 
-// Task forget_shards. Removes every file that load_shards doesn't need, also those of other
-// programs. A crash within it doesn't change what load_shards finds.
+// Task forget_shards. Removes every file that load_shards doesn't need: all of them if there is no
+// checkpoint, also those of other programs. A crash within it doesn't change what load_shards
+// finds.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

@@ -125,8 +125,9 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
     if (bytes > all * 1.000001)
         return "A bucket cannot have more than all gradients.\n";
     if (!(bytes > 0))
-        return "The size of a bucket is a positive number of bytes. Is made > beta where you "
-               "divide by their difference?\n";
+        return "The size of a bucket is a positive number of bytes. If you divide by r - beta, "
+               "where "
+               "backward makes a byte in r seconds: is r larger here?\n";
     if (is(std::sqrt(all * alpha / made)))
         return "That is the best size if there is a queue. Is there one?\n";
     if (is(std::min(
@@ -144,8 +145,7 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
                    "r = K alpha / c².\n";
     if (made > beta && is(alpha / (made - beta)))
         return "That is the size with which the link keeps up. A smaller one makes a queue, and "
-               "can "
-               "still leave less: take the better of the two.\n";
+               "can still leave less: take the better of the two.\n";
     return "";
 }
 
