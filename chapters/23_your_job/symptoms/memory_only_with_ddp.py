@@ -1,6 +1,6 @@
 # symptom: "CUDA out of memory" only with DistributedDataParallel
 # cause: gradients exist twice, once in the buckets: `gradient_as_bucket_view=True`
-# cause: every rank has a context on GPU 0: see [GPU 0](#gpu_0_is_fuller)
+# cause: every rank has a context on GPU 0: see the next symptom
 # cause: each rank has a larger batch than before
 # section: [14](14_buckets/README.md#views-not-copies)
 # decides: Do gradients live in the buckets, or beside them?

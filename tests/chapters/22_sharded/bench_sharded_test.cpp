@@ -29,7 +29,7 @@ TEST_CASE("bench sharded measures every sharding, and simulates it here and at s
         REQUIRE(run.csv.number(row, "bare_ms") > 0);
     }
     // 400 TFLOP/s, and eight ports of 48 GB/s through which a node's bytes come in once.
-    REQUIRE(run.count("  1041           1041\n") == 1);
+    REQUIRE(run.count("  1041             1041\n") == 1);
     const Csv scale = run.beside("scale");
     REQUIRE(scale.rows.size() == 15);  // five shardings on 8, 64 and 512 ranks
     for (std::size_t row = 0; row < scale.rows.size(); row++) {

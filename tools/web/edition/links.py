@@ -11,8 +11,8 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-# The site has no answers, and of the tests only the benches: a link to the others is its text.
-LEFT_OUT = re.compile(r"(solutions|tests(?!/bench)|my)(/|$)")
+# The site has no answers, and of the tests only pages: a link to anything else there is its text.
+LEFT_OUT = re.compile(r"(solutions|tests|my)(/|$)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,15 +27,14 @@ def target_of(root, docname, link, is_page):
     """Returns the Target of a page's relative link; is_page(path) says which files are pages."""
     path, _, anchor = link.partition("#")
     path = os.path.normpath(os.path.join(os.path.dirname(docname), path))
-    full = Path(root) / path
-    if LEFT_OUT.match(path):
-        return Target("text", path)
-    if path.startswith("..") or not full.exists():
-        return Target("dead", path, anchor)
     readme = "README.md" if path == "." else f"{path}/README.md"
     for candidate in (path, readme):
         if is_page(candidate):
             return Target("page", candidate.removesuffix(".md"), anchor)
+    if LEFT_OUT.match(path):
+        return Target("text", path)
+    if path.startswith("..") or not (Path(root) / path).exists():
+        return Target("dead", path, anchor)
     return Target("source", path, anchor)
 
 
