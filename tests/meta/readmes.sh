@@ -325,11 +325,22 @@ wrong_parts() {
         grep -qE "(struct $part \{|[a-zA-Z:>] $part\()" "chapters/$page" || echo "$readme: $page has no function or struct '$part'"
     done
 }
+# Words that no native says, in prose.
+wrong_voice() {
+    local page
+    for page in README.md chapters/*.md chapters/[0-9]*/*.md exercises/[0-9]*/README.md; do
+        [[ -f $page ]] || continue
+        # shellcheck disable=SC2016  # the backquotes are Markdown's
+        sed '/^```/,/^```/d; /^<!--/d; /^    /d; s/`[^`]*`//g; s/](\([^)]*\))//g' "$page" >"$scratch/prose"
+        grep -noiE '\bmay not (be|[a-gi-z])|\bwhoever\b|\btakes it that\b|^After this chapter|\bfrom (chapter |step )?[a-z0-9]+ [^.,;:|]{1,30} on[.,;:]' "$scratch/prose" |
+            sed "s|^[0-9]*:|$page says: |"
+    done
+}
 early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md chapters/[0-9]*/README.md exercises/[0-9]*/README.md; }
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_titles; wrong_pages; wrong_lengths; wrong_parts; early_terms)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_titles; wrong_pages; wrong_lengths; wrong_parts; wrong_voice; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -428,6 +439,10 @@ long() {  # SENTENCE WORDS MINUTES: what is said of a README with so many words
     wrong=$(wrong_lengths)
     [[ $wrong == "${1:+chapters/01_x/README.md }$1" ]] || complain "not '$1' but '$wrong' is said of a chapter of $2 words and $3 minutes"
 }
+# shellcheck disable=SC2016  # the backquotes are Markdown's
+printf '%s\n' 'Whoever reads this may not be here, from 16 KiB on. `Whoever` is code. You may not have one.' 'It stays so from now on.' >"$readme"
+[[ $(wrong_voice) == $'chapters/01_x/README.md says: Whoever\nchapters/01_x/README.md says: may not be\nchapters/01_x/README.md says: from 16 KiB on.' ]] ||
+    complain "of three words that no native says is said: $(wrong_voice)"
 long "" 3800 120
 long "has 3801 words of prose; 3,800 are the most" 3801 120
 long "takes 125 minutes with the files marked ●; 120 are the most" 3800 125
