@@ -179,7 +179,7 @@ marked_files() {  # README: the files of the first reading
     sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1" | sed '/^$/d'
 }
 # minutes_of_chapter FOLDER: as "25 to 45, 60 to 105": to read and run it, and with the files of the first reading. The first of two
-# numbers is for who knows the subject; a student took 1.8 times as long for the text, and 1.7 times for the code.
+# numbers is for who knows the subject; a student has estimated 1.8 times as long for the text, and 1.7 times for the code.
 minutes_of_chapter() {
     local files text code
     text=$(reading_seconds <"$1/README.md")
