@@ -50,6 +50,10 @@ ask() {
     if ((status != 0)); then tail -n 4 "$out/$name.txt" | cut -c1-400; fi
     echo "-- $name: exit $status after $((SECONDS - begin)) s" | tee -a "$out/$name.txt"
 }
+# here NAME COMMAND...: whether that can be asked here, which COMMAND tells.
+here() {
+    "${@:2}" >/dev/null 2>&1 || { echo "-- $1: cannot be asked here" && return 1; }
+}
 # program NAME SECONDS PROGRAM argument...
 program() { ask "$1" "$2" "${ours[@]}" "$bin/$3" "${@:4}"; }
 
@@ -87,6 +91,7 @@ steps() {
     program train_mlp 60 bench_train --ranks 1,2 --model mlp --rounds 5 --pytorch off --csv "$out/bench_train_mlp.csv"
     program train_cnn 60 bench_train --ranks 1,2 --model cnn --rounds 5 --pytorch off --csv "$out/bench_train_cnn.csv"
     program train_cnn_1024 60 bench_train --ranks 1 --model cnn --batch 1024 --rounds 5 --pytorch off --csv "$out/bench_train_cnn_1024.csv"
+    here pytorch python3 -c "import torch" || return
     local model graph
     for model in "mlp" "cnn" "cnn --batch 1024"; do
         for graph in "" --graph; do
@@ -114,12 +119,13 @@ later_chapters() {
 }
 # A sanitizer lets one kernel run at a time, so one rank, whose kernels wait for nobody.
 sanitizers() {
+    here sanitizers command -v compute-sanitizer || return
     ask memcheck_reduce 40 "${ours[@]}" compute-sanitizer --tool memcheck "$bin/test_block_reduce"
     ask racecheck_reduce 90 "${ours[@]}" compute-sanitizer --tool racecheck "$bin/test_block_reduce"
     ask memcheck_overlap 60 "${ours[@]}" compute-sanitizer --tool memcheck "$bin/overlap" --quick --ranks 1 --timeout 30 --data $pictures
 }
 processes() {
-    command -v nvidia-cuda-mps-control >/dev/null || { echo "-- processes: no MPS here" && return; }
+    here processes command -v nvidia-cuda-mps-control || return
     CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) && export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
     nvidia-cuda-mps-control -d
     program processes_messages 15 messages --quick --processes 2 --timeout 6
@@ -128,6 +134,7 @@ processes() {
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
 profile() {
+    here profile command -v ncu || return
     local kernels
     for kernels in step_all_by_momentum "sum_planes|plane_moments"; do
         ask "ncu_${kernels%%|*}" 40 "${ours[@]}" ncu --clock-control none -k "regex:$kernels" -c 3 "$bin/overlap" --model cnn --quick --ranks 1 \
