@@ -58,7 +58,7 @@ std::pair<Tensor, Labels> batch_of(Device& device, const LabelledRows& rows,
     return {Tensor(device, {count, rows.columns}, values), Labels(device, {count}, labels)};
 }
 
-void train(Rank& rank, const LabelledRows& rows, const Settings& mine,
+void train(Rank& rank, const LabelledRows& rows, const Settings& options,
            const CommonOptions& common) {
     rank.select_device();
     if (rank.rank() == 0)
@@ -70,16 +70,16 @@ void train(Rank& rank, const LabelledRows& rows, const Settings& mine,
     const auto model = make_mlp(device, random, {rows.columns, 64, 64, rows.classes});
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
     DistributedDataParallel replica(*communicator, device, *model);
-    Sgd optimizer(model->parameters(), mine.learning_rate);
+    Sgd optimizer(model->parameters(), options.learning_rate);
     DistributedSampler sampler(rows.count(), rank.rank(), rank.world_size(), {.seed = common.seed});
     Tape tape(device);
-    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+    for (int epoch = 1; epoch <= options.epochs; epoch++) {
         sampler.set_epoch(epoch);
         const std::vector<int> indices = sampler.indices();
         double sum = 0;
         int steps = 0;
-        for (int first = 0; first < sampler.samples_per_rank(); first += mine.batch) {
-            const int count = std::min(mine.batch, sampler.samples_per_rank() - first);
+        for (int first = 0; first < sampler.samples_per_rank(); first += options.batch) {
+            const int count = std::min(options.batch, sampler.samples_per_rank() - first);
             const auto [values, labels] = batch_of(device, rows, indices, first, count);
             const Variable loss = cross_entropy(replica.forward(tape.constant(values)), labels);
             replica.backward(loss);
@@ -101,15 +101,15 @@ void train(Rank& rank, const LabelledRows& rows, const Settings& mine,
 }  // namespace
 
 int main(int argc, char** argv) {
-    Settings mine;
-    Options options("training", "A training of my own.");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each row");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "rows a step and rank");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    Settings options;
+    Options parser("training", "A training of my own.");
+    parser.add_int("--epochs", options.epochs, {1, 10'000}, "how often to see each row");
+    parser.add_int("--batch", options.batch, {1, 60'000}, "rows a step and rank");
+    parser.add_double("--learning-rate", options.learning_rate, {1e-12, 1e6}, "length of a step");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         LabelledRows rows;
         world.prepare([&] { rows = load(common); });
-        world.run([&](Rank& rank) { train(rank, rows, mine, common); });
+        world.run([&](Rank& rank) { train(rank, rows, options, common); });
         return 0;
     });
 }

@@ -53,31 +53,31 @@ double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
 }
 
 int run(int argc, char** argv) {
-    SgdOptions mine;
-    Options options("sgd",
-                    "How does one device learn? House prices by stochastic gradient descent.");
-    options.add_int("--houses", mine.houses, {2, 100'000}, "how many houses to learn from");
-    options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "passes through all houses");
-    options.with_quick("--epochs", [&] { mine.epochs = 20; });
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
-                   "this chapter computes on one device; ranks begin in 05_ranks");
-    options.example("--epochs 10", "the first, fast part of the descent");
-    options.example("--learning-rate 0.05", "steps that are too long");
-    const CommonOptions common = options.parse(argc, argv);
+    SgdOptions options;
+    Options parser("sgd",
+                   "How does one device learn? House prices by stochastic gradient descent.");
+    parser.add_int("--houses", options.houses, {2, 100'000}, "how many houses to learn from");
+    parser.add_int("--epochs", options.epochs, {1, 1'000'000}, "passes through all houses");
+    parser.with_quick("--epochs", [&] { options.epochs = 20; });
+    parser.add_double("--learning-rate", options.learning_rate, {1e-12, 1e6}, "length of a step");
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
+                  "this chapter computes on one device; ranks begin in 05_ranks");
+    parser.example("--epochs 10", "the first, fast part of the descent");
+    parser.example("--learning-rate 0.05", "steps that are too long");
+    const CommonOptions common = parser.parse(argc, argv);
     const std::vector<House> houses =
-        make_houses(static_cast<std::size_t>(mine.houses), common.seed);
+        make_houses(static_cast<std::size_t>(options.houses), common.seed);
     Device device;
     const HouseData data(device, houses);
-    show_by_hand(device, houses, data, mine.epochs, mine.learning_rate, common.csv);
+    show_by_hand(device, houses, data, options.epochs, options.learning_rate, common.csv);
     HouseModel model(device);
-    PlainSgd optimizer(model.parameters(), mine.learning_rate);
+    PlainSgd optimizer(model.parameters(), options.learning_rate);
     show_step(model, optimizer, data, 0, beside(common.csv, "tape"));
     show_step(model, optimizer, data, 1, {});
     write_houses(common.csv, houses);
     CsvWriter path(common.csv, {"learning_rate", "epoch", "step", "w1", "w2", "b", "loss"});
-    const double loss = descend(model, optimizer, data, mine.epochs, path);
-    Table table("After " + format_count(mine.epochs) + " epochs of " +
+    const double loss = descend(model, optimizer, data, options.epochs, path);
+    Table table("After " + format_count(options.epochs) + " epochs of " +
                     std::to_string(houses.size()) + " houses",
                 {"", "w1", "w2", "b", "mean squared error"});
     std::vector<std::string> learned = row_of("learned", model);

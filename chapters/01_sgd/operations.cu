@@ -51,7 +51,7 @@ void require_same_shape(const char* operation, const Variable& a, const Variable
     if (a.value().shape() != b.value().shape())
         throw std::invalid_argument(
             std::string(operation) + " needs two tensors of one shape, not " +
-            text_of(a.value().shape()) + " and " + text_of(b.value().shape()));
+            to_string(a.value().shape()) + " and " + to_string(b.value().shape()));
 }
 
 // Launches multiply_backward for one input, if its gradient is wanted.

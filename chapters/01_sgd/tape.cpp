@@ -40,8 +40,8 @@ const Tensor& Parameter::gradient() const {
 
 void Parameter::place_gradient(Tensor place) {
     if (place.size() != value.size())
-        throw std::invalid_argument("the gradient of '" + name + "' " + text_of(value.shape()) +
-                                    " does not fit into a place of " + text_of(place.shape()));
+        throw std::invalid_argument("the gradient of '" + name + "' " + to_string(value.shape()) +
+                                    " does not fit into a place of " + to_string(place.shape()));
     gradient_ = std::move(place);
     clear_gradient();
 }
@@ -187,7 +187,7 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     Node& last = nodes_.at(loss.node);
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
-                                    text_of(last.value.shape()));
+                                    to_string(last.value.shape()));
     // Before the walk: which boxes matter, and how many contributions will each of them get?
     const std::vector<bool> reached = reached_from({loss});
     std::vector<int> uses_left = count_uses(reached);

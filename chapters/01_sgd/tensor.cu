@@ -25,7 +25,7 @@ std::size_t element_count(const Shape& shape) {
     return count;
 }
 
-std::string text_of(const Shape& shape) {
+std::string to_string(const Shape& shape) {
     std::string text = "[";
     for (std::size_t i = 0; i < shape.size(); i++)
         text += (i > 0 ? ", " : "") + std::to_string(shape[i]);

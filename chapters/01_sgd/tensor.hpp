@@ -20,7 +20,7 @@ using Shape = std::vector<int>;
 // Returns the product of all dimensions; 1 for the empty shape.
 std::size_t element_count(const Shape& shape);
 // Returns the shape as text, such as "[64, 784]".
-std::string text_of(const Shape& shape);
+std::string to_string(const Shape& shape);
 
 template <class T>
 class BasicTensor {
@@ -52,7 +52,7 @@ class BasicTensor {
     // until the copy is complete. Throws std::invalid_argument unless there is one per element.
     void copy_from(std::span<const T> values, Where where = Where::current()) {
         if (values.size() != size_)
-            throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
+            throw std::invalid_argument("a tensor of " + to_string(shape_) + " cannot take " +
                                         std::to_string(values.size()) + " values");
         copy(data_, values.data(), where);
     }
@@ -73,9 +73,9 @@ class BasicTensor {
         result.size_ = element_count(result.shape_);
         result.data_ = data_ + first;
         if (first + result.size_ > size_)
-            throw std::out_of_range("a view of " + text_of(result.shape_) + " from element " +
+            throw std::out_of_range("a view of " + to_string(result.shape_) + " from element " +
                                     std::to_string(first) + " does not fit into " +
-                                    text_of(shape_));
+                                    to_string(shape_));
         return result;
     }
     // Returns the same elements, seen as `shape`. Throws std::out_of_range if `shape` has more.

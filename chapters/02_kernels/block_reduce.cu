@@ -25,10 +25,10 @@
 namespace ddp {
 namespace {
 
-constexpr unsigned int least_block = 32, most_block = 1024;
+constexpr unsigned int least_block = 32, max_block = 1024;
 // The largest grid of `atomics` and `accumulators`, whose threads take shares of any size: enough
 // blocks to keep a GPU busy. On a CPU blocks run one after the other, so one is enough.
-constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
+constexpr std::size_t max_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
 
 // Returns a / b, rounded up.
 std::size_t divided_up(std::size_t a, std::size_t b) {
@@ -122,14 +122,14 @@ std::string name_of(ReduceVersion version) {
 }
 
 std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
-    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > most_block)
+    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > max_block)
         throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
                                     std::to_string(least_block) + " to " +
-                                    std::to_string(most_block) + ", not " +
+                                    std::to_string(max_block) + ", not " +
                                     std::to_string(how.block) + ".");
     // At least one block, even for n = 0: it writes the neutral element.
     const std::size_t most =
-        traits_of(how.version).takes_any_share ? most_grid_blocks : ~std::size_t{0};
+        traits_of(how.version).takes_any_share ? max_grid_blocks : ~std::size_t{0};
     return std::clamp<std::size_t>(divided_up(n, how.block * elements_of_thread(how)), 1, most);
 }
 

@@ -24,8 +24,8 @@ inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `
 // The sums of a thread in `accumulators`: as many as take a quarter of its registers, and so 32
 // floats in a block of 512 threads. (A multiprocessor has 65,536 registers of 4 bytes for all
 // threads of a block.) Another quarter is for as many loads that are under way.
-template <class T, unsigned int most_threads>
-inline constexpr unsigned int sums_per_thread = 65'536 / most_threads / 4 / (sizeof(T) / 4);
+template <class T, unsigned int max_threads>
+inline constexpr unsigned int sums_per_thread = 65'536 / max_threads / 4 / (sizeof(T) / 4);
 
 // Returns the element that changes nothing: x op neutral() is x.
 template <ReduceOp op, class T>
@@ -190,11 +190,11 @@ __device__ T combine_share(std::size_t n, const T* __restrict__ values) {
 // Reduces the shares of a block's threads to results[blockIdx.x]. The sums take many registers, of
 // which a thread has 64 in a block of 1024 threads. So there is a separate kernel for blocks of at
 // most 512 threads.
-template <ReduceOp op, class T, unsigned int most_threads>
-__global__ void __launch_bounds__(most_threads)
+template <ReduceOp op, class T, unsigned int max_threads>
+__global__ void __launch_bounds__(max_threads)
     reduce_by_lanes(std::size_t n, const T* values, T* results) {
     const T value =
-        combine_block<op>(combine_share<op, sums_per_thread<T, most_threads>>(n, values));
+        combine_block<op>(combine_share<op, sums_per_thread<T, max_threads>>(n, values));
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;
 }

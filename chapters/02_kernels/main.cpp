@@ -39,11 +39,11 @@ void show_tree(int count) {
 }
 
 // Times all versions beside the limit, and prints their work and their times.
-void show_times(const KernelsOptions& mine, const CommonOptions& common) {
+void show_times(const KernelsOptions& options, const CommonOptions& common) {
     std::vector<BlockReduce> versions;
     for (const ReduceVersion version : reduce_versions)
         versions.push_back({version, block_threads});
-    const auto elements = static_cast<std::size_t>(mine.elements);
+    const auto elements = static_cast<std::size_t>(options.elements);
     const std::vector<ReduceTime> times = time_reductions(versions, elements, common.quick ? 3 : 9);
     report_work(versions, times, common.csv);
     std::cout << "\n";
@@ -51,23 +51,23 @@ void show_times(const KernelsOptions& mine, const CommonOptions& common) {
 }
 
 int run(int argc, char** argv) {
-    KernelsOptions mine;
-    Options options("kernels",
-                    "What is a kernel? Threads, streams, races, barriers, and five sums.");
-    options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
-    options.with_quick("--elements", [&] { mine.elements = mine.elements / 4; });
-    options.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout"},
-                   "this chapter computes on one device; ranks begin in 05_ranks");
-    options.example("--elements 100000", "an array that fits in a cache");
-    const CommonOptions common = options.parse(argc, argv);
+    KernelsOptions options;
+    Options parser("kernels",
+                   "What is a kernel? Threads, streams, races, barriers, and five sums.");
+    parser.add_int("--elements", options.elements, {1 << 10, 1 << 28}, "floats to add up");
+    parser.with_quick("--elements", [&] { options.elements = options.elements / 4; });
+    parser.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout"},
+                  "this chapter computes on one device; ranks begin in 05_ranks");
+    parser.example("--elements 100000", "an array that fits in a cache");
+    const CommonOptions common = parser.parse(argc, argv);
     show_threads();
     show_looks();
     show_race();
     show_barrier();
     show_warps(common.csv);
     show_tree(8);
-    show_times(mine, common);
+    show_times(options, common);
     return 0;
 }
 

@@ -74,7 +74,7 @@ Variable cross_entropy(Variable logits, const Labels& labels) {
     if (x.shape().size() != 2 || labels.shape() != Shape{x.dim(0)})
         throw std::invalid_argument(
             "cross_entropy takes logits [batch, classes] and as many labels, not " +
-            text_of(x.shape()) + " and " + text_of(labels.shape()));
+            to_string(x.shape()) + " and " + to_string(labels.shape()));
     Device& device = x.device();
     const int batch = x.dim(0);
     const Tensor losses(device, {batch}), gradients(device, x.shape()), loss(device, {1});

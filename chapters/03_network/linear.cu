@@ -34,7 +34,7 @@ Variable Linear::forward(Variable input) {
     const int outputs = w.dim(0), inputs = w.dim(1);
     if (x.shape().size() != 2 || x.dim(1) != inputs)
         throw std::invalid_argument(name() + " takes [batch, " + std::to_string(inputs) +
-                                    "], not " + text_of(x.shape()));
+                                    "], not " + to_string(x.shape()));
     const int batch = x.dim(0);
 
     // Forward: y = x W^T + b. Row s of y holds, for sample s, one weighted sum per output.

@@ -88,7 +88,7 @@ Variable matrix_product(Variable x, Variable weights) {
         throw std::invalid_argument(
             "matrix_product needs [n, inputs] and [inputs, outputs], "
             "not " +
-            text_of(a.shape()) + " and " + text_of(w.shape()));
+            to_string(a.shape()) + " and " + to_string(w.shape()));
     const auto n = static_cast<std::size_t>(a.dim(0));
     const auto inputs = static_cast<std::size_t>(a.dim(1));
     const auto outputs = static_cast<std::size_t>(w.dim(1));

@@ -34,7 +34,7 @@ enum Request : char { validate = 0, set_value = 1, get_value = 3, wait_for_keys 
 // The first thing that a client says: no other program's client would begin so.
 constexpr std::uint32_t validation_word = 0x3C85F7CE;
 
-constexpr std::size_t most_value_bytes = 1 << 20;  // what is kept here has some fifty
+constexpr std::size_t max_value_bytes = 1 << 20;  // what is kept here has some fifty
 
 // ---- Numbers and texts as bytes
 
@@ -90,7 +90,7 @@ std::string AgentStore::get(const std::string& key) {
     send(std::string{get_value} + counted(key));
     std::uint64_t count = 0;
     std::memcpy(&count, receive(sizeof count, key).data(), sizeof count);
-    if (count > most_value_bytes)
+    if (count > max_value_bytes)
         throw std::runtime_error(name_ +
                                  " does not speak as PyTorch's TCPStore does: what listens "
                                  "there?");

@@ -64,9 +64,9 @@ void refuse_numbers(const CommonOptions& options, const std::string& starter) {
 
 StartedBy find_starter(const CommonOptions& options) {
     const int ranks = options.ranks.value_or(options.processes.value_or(1));
-    if (ranks < 1 || ranks > most_ranks)
+    if (ranks < 1 || ranks > max_ranks)
         throw OptionError((options.ranks ? "--ranks " : "--processes ") + std::to_string(ranks) +
-                          " is out of range: one machine takes 1 to " + std::to_string(most_ranks) +
+                          " is out of range: one machine takes 1 to " + std::to_string(max_ranks) +
                           " ranks.");
     if (is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK")) {
         refuse_numbers(options, is_set("OMPI_COMM_WORLD_SIZE") ? "mpirun" : "srun");

@@ -10,7 +10,7 @@
 namespace ddp {
 
 // The most ranks that may be asked for on one machine: a larger number is taken for a mistake.
-inline constexpr int most_ranks = 64;
+inline constexpr int max_ranks = 64;
 
 // The starter of this process: none that sets variables; our launcher, torchrun or you, who set
 // RANK and WORLD_SIZE; mpirun or srun, whose processes find each other by MPI.

@@ -62,11 +62,11 @@ int run(World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("ranks", "Who am I, and who are the others?");
-    options.refuse({"--seed", "--data", "--trace", "--link"},
-                   "this chapter computes nothing: its ranks only find each other");
-    options.example("--ranks 2", "two threads");
-    options.example("--processes 4", "four processes, by our own launcher");
-    return run_ranks(argc, argv, options,
+    Options parser("ranks", "Who am I, and who are the others?");
+    parser.refuse({"--seed", "--data", "--trace", "--link"},
+                  "this chapter computes nothing: its ranks only find each other");
+    parser.example("--ranks 2", "two threads");
+    parser.example("--processes 4", "four processes, by our own launcher");
+    return run_ranks(argc, argv, parser,
                      [](World& world, const CommonOptions&) { return run(world); });
 }

@@ -215,7 +215,7 @@ void Reception::refuse_callers(const std::vector<Member>& members,
 void Reception::answer_callers(std::size_t world_size, const Admit& admit) {
     std::erase_if(callers_, [&](Caller& caller) {
         try {
-            const std::optional<Message> hello = caller->receive(most_hello_bytes);
+            const std::optional<Message> hello = caller->receive(max_hello_bytes);
             if (!hello)
                 return false;
             const std::size_t rank = check_hello(*hello, job_, world_size);

@@ -35,10 +35,10 @@ namespace ddp {
 
 // ---- A whole program
 
-int run_ranks(int argc, char** argv, Options& options,
+int run_ranks(int argc, char** argv, Options& parser,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
     return run_world_main([&] {
-        const CommonOptions common = options.parse(argc, argv);
+        const CommonOptions common = parser.parse(argc, argv);
         if (find_starter(common) == StartedBy::nobody)
             require_writable(common);
         // Step 1. In the launcher the program ends here, with the status of its ranks.

@@ -2,8 +2,8 @@
 // All ranks of a job. The same program runs them as threads or as processes:
 //
 //     int main(int argc, char** argv) {
-//         Options options("example", "What the program is about.");
-//         return ddp::run_ranks(argc, argv, options, [](World& world, const CommonOptions&) {
+//         Options parser("example", "What the program is about.");
+//         return ddp::run_ranks(argc, argv, parser, [](World& world, const CommonOptions&) {
 //             world.run([](Rank& rank) { ... });
 //             return 0;
 //         });
@@ -74,7 +74,7 @@ class World {
 // Runs a whole program with ranks: parses `options`, starts the processes that --processes asks
 // for, finds the other ranks, calls `work` once in each process, and returns what `work` returns as
 // the exit status. Handles exceptions as run_world_main does.
-int run_ranks(int argc, char** argv, Options& options,
+int run_ranks(int argc, char** argv, Options& parser,
               const std::function<int(World& world, const CommonOptions& common)>& work);
 
 // Calls `work` as run_main (common/report/main.hpp) does, but the processes of a job print the

@@ -31,7 +31,7 @@ std::size_t offset_in(SharedArena& arena, const void* data, std::size_t arrays, 
     if (bytes == 0 || arrays == 0)
         return is_inside ? static_cast<std::size_t>(begin - arena.data()) : 0;
     if (!is_inside || bytes > static_cast<std::size_t>(end - begin) / arrays)
-        throw std::invalid_argument(text_of(call) +
+        throw std::invalid_argument(to_string(call) +
                                     ": the data does not lie in this rank's arena; allocate it by "
                                     "allocate() of the same Peers or Communicator");
     return static_cast<std::size_t>(begin - arena.data());
@@ -58,8 +58,8 @@ std::string name_of(OperationKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-std::string text_of(OperationKind kind, const std::string& title, std::size_t count,
-                    const std::string& type, int peer, const std::string& name) {
+std::string to_string(OperationKind kind, const std::string& title, std::size_t count,
+                      const std::string& type, int peer, const std::string& name) {
     std::string text = title + " of " + std::to_string(count) + " " + type;
     const bool is_from = kind == OperationKind::receive || kind == OperationKind::broadcast;
     if (peer >= 0)
@@ -69,10 +69,10 @@ std::string text_of(OperationKind kind, const std::string& title, std::size_t co
     return text;
 }
 
-std::string text_of(const Call& call) {
+std::string to_string(const Call& call) {
     constexpr std::size_t longest_name = sizeof OperationRecord::name - 1;
-    return text_of(call.kind, call.title(), call.count, name_of(call.type), call.peer,
-                   call.name.substr(0, longest_name));
+    return to_string(call.kind, call.title(), call.count, name_of(call.type), call.peer,
+                     call.name.substr(0, longest_name));
 }
 
 std::size_t input_offset(SharedArena& arena, const Call& call) {

@@ -108,9 +108,9 @@ struct Call {
 
 // Returns the words of messages for a call: "all_reduce sum of 1000 float ("weights")", "send of 3
 // int to rank 1".
-std::string text_of(const Call& call);
-std::string text_of(OperationKind kind, const std::string& title, std::size_t count,
-                    const std::string& type, int peer, const std::string& name);
+std::string to_string(const Call& call);
+std::string to_string(OperationKind kind, const std::string& title, std::size_t count,
+                      const std::string& type, int peer, const std::string& name);
 
 // Return where a call's inputs or outputs begin in `arena`: bytes from its beginning. Throw
 // std::invalid_argument, which names the call, if they do not lie in it; no data may be anywhere.

@@ -19,7 +19,7 @@
 namespace ddp {
 
 // The largest number of ranks of one node that can share memory.
-inline constexpr int most_peers = 64;
+inline constexpr int max_peers = 64;
 
 // The places of an operation's data: bytes from the beginning of the rank's arena.
 struct BufferOffsets {
@@ -67,7 +67,7 @@ struct alignas(64) Flag {
 // The largest number of blocks of a kernel that works with kernels of other ranks. Block b of one
 // rank works with block b of another. More blocks move more bytes (on an H100, 32 reach half the
 // rate of a copy, 128 nearly all of it), but backward needs the multiprocessors meanwhile.
-inline constexpr int most_blocks = kernels_run_on_cpu ? 16 : 32;
+inline constexpr int max_blocks = kernels_run_on_cpu ? 16 : 32;
 
 // The beginning of each rank's arena. A rank that waits polls its own block, and its peers write
 // there: memory nearby is read more often than memory far away is written.
@@ -78,14 +78,14 @@ struct ControlBlock {
     std::uint64_t gave_up = 0;      // 1: the run has failed; `current` stays as it is, for messages
     std::uint64_t out_port_ns = 0;  // --link: when the rank's port will be free to send
     std::uint64_t in_port_ns = 0;   // --link: when it will be free to receive
-    std::uint64_t is_here[most_peers] = {};  // of the rehearsal; is_here[r]: written by rank r
-    Channel from[most_peers];                // from[r]: written by rank r
+    std::uint64_t is_here[max_peers] = {};  // of the rehearsal; is_here[r]: written by rank r
+    Channel from[max_peers];                // from[r]: written by rank r
     // acknowledged[r]: number of this rank's sends that rank r has received; written by rank r
-    std::uint64_t acknowledged[most_peers] = {};
+    std::uint64_t acknowledged[max_peers] = {};
     // Room for the flags of operations that later chapters add; all zero at first. Collectives need
     // two flags for each peer and block, and each flag has a cache line of its own. That makes 8
     // KiB a block; the other 2 KiB are for what a collective keeps besides.
-    alignas(64) std::byte room[most_blocks * (10 << 10)] = {};
+    alignas(64) std::byte room[max_blocks * (10 << 10)] = {};
 };
 
 enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
@@ -108,9 +108,9 @@ struct DeviceErrorReport {
     int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
     PeerProgress their_progress = PeerProgress::over;
-    unsigned int have_met = 0;       // written by the rehearsal's kernel; 1: it has met all others
-    HostProgress own_host;           // written by the host
-    HostProgress hosts[most_peers];  // of all ranks of the process, at the time of the problem
+    unsigned int have_met = 0;      // written by the rehearsal's kernel; 1: it has met all others
+    HostProgress own_host;          // written by the host
+    HostProgress hosts[max_peers];  // of all ranks of the process, at the time of the problem
 };
 
 // The simulated link. A bandwidth of 0 means that no link is simulated.
@@ -128,8 +128,8 @@ struct PeersView {
     std::uint64_t timeout_ns = 0;  // limit of every wait; 0: none
     DeviceLink link;
     DeviceErrorReport* error_report = nullptr;
-    ControlBlock* control[most_peers] = {};  // by rank
-    HostProgress* host[most_peers] = {};     // by rank; null in another process
+    ControlBlock* control[max_peers] = {};  // by rank
+    HostProgress* host[max_peers] = {};     // by rank; null in another process
 
     __device__ ControlBlock& own() const { return *control[rank]; }
     // Returns the input of rank `r`'s operation in its arena, and the output.

@@ -40,13 +40,13 @@ void print_costs(const std::vector<MessageTime>& times, const CommonOptions& com
 }
 
 // Measures messages of 4 bytes, 16 bytes, ... between ranks 0 and 1.
-void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions& common) {
+void show_ping_pong(Rank& rank, const MessagesOptions& options, const CommonOptions& common) {
     rank.select_device();
     Peers peers(rank, 20 << 20);
     std::vector<MessageTime> times;
     const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
     for (std::size_t bytes = 4; bytes <= largest; bytes *= 4)
-        times.push_back(ping_pong(peers, bytes, mine.rounds));
+        times.push_back(ping_pong(peers, bytes, options.rounds));
     if (rank.rank() == 0)
         print_costs(times, common);
 }
@@ -76,7 +76,7 @@ void show_deadlock(World& world) {
                   << "\n\n";
 }
 
-int run(World& world, const MessagesOptions& mine, const CommonOptions& common) {
+int run(World& world, const MessagesOptions& options, const CommonOptions& common) {
     if (world.world_size() == 1) {
         std::cout << "A single rank has no other to send to: try --ranks 2.\n";
         return 0;
@@ -87,7 +87,7 @@ int run(World& world, const MessagesOptions& mine, const CommonOptions& common) 
                          "node only.\n";
         return 0;
     }
-    world.run([&](Rank& rank) { show_ping_pong(rank, mine, common); });
+    world.run([&](Rank& rank) { show_ping_pong(rank, options, common); });
     if (world.has_rank_0())
         show_litmus();
     show_deadlock(world);
@@ -99,15 +99,15 @@ int run(World& world, const MessagesOptions& mine, const CommonOptions& common) 
 }  // namespace
 
 int main(int argc, char** argv) {
-    MessagesOptions mine;
-    Options options("messages", "How does data get from one device to another?");
-    options.add_int("--rounds", mine.rounds, {1, 100'000}, "ping-pongs of each size");
-    options.with_quick("--rounds", [&] { mine.rounds = 10; });
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("--ranks 2", "two threads");
-    options.example("--processes 2 --quick", "two processes, by our own launcher");
-    options.example("--ranks 2 --link 100MB/s,1ms", "over a simulated link");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        return run(world, mine, common);
+    MessagesOptions options;
+    Options parser("messages", "How does data get from one device to another?");
+    parser.add_int("--rounds", options.rounds, {1, 100'000}, "ping-pongs of each size");
+    parser.with_quick("--rounds", [&] { options.rounds = 10; });
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    parser.example("--ranks 2", "two threads");
+    parser.example("--processes 2 --quick", "two processes, by our own launcher");
+    parser.example("--ranks 2 --link 100MB/s,1ms", "over a simulated link");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        return run(world, options, common);
     });
 }

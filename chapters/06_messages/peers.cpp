@@ -22,10 +22,10 @@ namespace {
 // ---- Messages
 
 // Returns "operation 3, send of 1000 float to rank 1 ("weights")".
-std::string text_of(const OperationRecord& record) {
+std::string to_string(const OperationRecord& record) {
     return "operation " + std::to_string(record.sequence) + ", " +
-           text_of(record.kind, record.operation, record.count, record.type,
-                   static_cast<int>(record.peer), record.name);
+           to_string(record.kind, record.operation, record.count, record.type,
+                     static_cast<int>(record.peer), record.name);
 }
 
 bool is_send(const OperationRecord& record) {
@@ -49,7 +49,7 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
                             bool is_readable, const DeviceErrorReport& error_report) {
     const OperationRecord& theirs = error_report.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " +
-                       text_of(error_report.mine) + "; " + job.name(error_report.peer);
+                       to_string(error_report.mine) + "; " + job.name(error_report.peer);
     if (theirs.sequence == 0)
         return text + (is_readable ? " has begun no operation" + advice_if_slow(job, timeout_s)
                                    : " does not answer");
@@ -57,12 +57,12 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
     text += is_under_way                                        ? " is in "
             : error_report.their_progress == PeerProgress::over ? " has ended "
                                                                 : " was last heard of in ";
-    text += text_of(theirs);
+    text += to_string(theirs);
     if (is_send(error_report.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
         text += ": both send, and neither receives; one of them must receive first";
     const bool are_both_ends = is_message(error_report.mine) && is_message(theirs) &&
                                is_send(error_report.mine) != is_send(theirs) && theirs.peer == rank;
-    if (is_under_way && (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
+    if (is_under_way && (are_both_ends || to_string(error_report.mine) == to_string(theirs)))
         text += has_link ? ": if the simulated link is so slow, give a longer --timeout"
                          : advice_if_slow(job, timeout_s);
     else if (error_report.their_progress == PeerProgress::over)
@@ -95,14 +95,14 @@ std::string explain_hosts(const Job& job, const std::vector<int>& ranks, int pee
 }
 
 std::string explain_mismatch(const Job& job, const DeviceErrorReport& error_report) {
-    return "in " + text_of(error_report.mine) + ", but " + job.name(error_report.peer) + " is in " +
-           text_of(error_report.theirs) + ": " +
+    return "in " + to_string(error_report.mine) + ", but " + job.name(error_report.peer) +
+           " is in " + to_string(error_report.theirs) + ": " +
            (is_message(error_report.mine) ? "both must say the same count and type"
                                           : "all ranks must do the same, in the same order");
 }
 
 std::string explain_slow_link(const Job& job, double timeout_s, const DeviceErrorReport& report) {
-    return text_of(report.mine) + " would take longer than " + format_fixed(timeout_s, 1) +
+    return to_string(report.mine) + " would take longer than " + format_fixed(timeout_s, 1) +
            " s over the simulated link: give a faster --link" +
            (timeout_s == job.timeout_s ? " or a longer --timeout" : "");
 }
@@ -129,9 +129,9 @@ std::vector<int> that_share_memory(const Rank& rank, std::vector<int> ranks) {
             member.node != rank.node())
             throw OptionError("rank " + std::to_string(number) + " is on another node (" +
                               member.node + "), where kernels cannot reach");
-    if (ranks.size() > most_peers)
+    if (ranks.size() > max_peers)
         throw OptionError(std::to_string(ranks.size()) + " ranks on one node are more than the " +
-                          std::to_string(most_peers) +
+                          std::to_string(max_peers) +
                           " that can share memory: start fewer on each node.");
     return ranks;
 }
@@ -178,7 +178,7 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
       timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
     view_.ranks_on_device =
         require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value())
-            .most_ranks;
+            .max_ranks;
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
     arena_ = std::make_shared<SharedArena>(own_bytes + arena_bytes);
@@ -310,7 +310,7 @@ OperationRecord Peers::next_record(const Call& call) {
 // ahead: after each group of launches the host waits for the end of the group before. The device
 // has a whole group to do while the host wakes up.
 void Peers::enqueued(Stream& stream) {
-    constexpr std::uint64_t group = most_ahead / 2;
+    constexpr std::uint64_t group = max_ahead / 2;
     if (is_capturing_)  // nothing runs: the launch of the graph will be noted
         return captured_.record(stream);
     Enqueued& here = enqueued_[stream];

@@ -101,10 +101,10 @@ class Peers : public Abortable {
     // in the arena or be null.
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
-    // Waits now and then, so that the host is at most most_ahead such launches ahead of the stream.
+    // Waits now and then, so that the host is at most max_ahead such launches ahead of the stream.
     // (On a CPU the two may share a core, and each wake-up of the host stops a kernel for a while.)
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 96 : 16;
+    static constexpr std::uint64_t max_ahead = kernels_run_on_cpu ? 96 : 16;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
@@ -160,7 +160,7 @@ class Peers : public Abortable {
     Event captured_{EventFor::order};  // the end of the last captured operation, in its graph
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t operations_ = 0;
-    std::uint64_t sends_[most_peers] = {}, receives_[most_peers] = {};  // enqueued, by peer
+    std::uint64_t sends_[max_peers] = {}, receives_[max_peers] = {};  // enqueued, by peer
     std::unique_ptr<Extension> extension_;
 };
 

@@ -18,7 +18,7 @@ namespace ddp {
 
 MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds) {
     // So many that no host waits within a batch; the first of each only lets the ranks meet.
-    constexpr std::size_t rounds_of_batch = Peers::most_ahead / 4;
+    constexpr std::size_t rounds_of_batch = Peers::max_ahead / 4;
     const int rank = peers.rank().rank();
     peers.rank().barrier();  // nothing is made for a stream while another rank's kernel waits
     Stream stream;

@@ -96,8 +96,8 @@ void broadcast(Peers& peers, const std::string& operation, Call call, Stream& st
 }  // namespace
 
 int default_slices(std::size_t bytes) {
-    constexpr std::size_t slice = kernels_run_on_cpu ? 128 << 10 : 512 << 10, most_slices = 1024;
-    return static_cast<int>(std::clamp<std::size_t>((bytes + slice - 1) / slice, 1, most_slices));
+    constexpr std::size_t slice = kernels_run_on_cpu ? 128 << 10 : 512 << 10, max_slices = 1024;
+    return static_cast<int>(std::clamp<std::size_t>((bytes + slice - 1) / slice, 1, max_slices));
 }
 
 void linear_broadcast(Peers& peers, const Call& call, Stream& stream) {

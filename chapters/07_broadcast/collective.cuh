@@ -35,7 +35,7 @@ __device__ inline std::uint64_t number_of(const Collective& collective) {
 
 // Returns where the collective's half of a staging area begins. The next but one has the same.
 __device__ inline std::size_t staging_half(const Collective& collective) {
-    return number_of(collective) % 2 * Collectives::most_staged;
+    return number_of(collective) % 2 * Collectives::max_staged;
 }
 
 // Returns the time at which this block's last transfer over the simulated link has arrived. Only

@@ -30,13 +30,13 @@ struct alignas(64) PostedCall : BufferOffsets {
 // that of number n is in [n % 2].
 struct CollectiveState {
     OperationRecord records[2];  // by this rank
-    PostedCall posted_calls[most_peers][2];
-    Flag posted[most_peers][most_blocks];        // steps whose data block b of rank r has posted
-    Flag acknowledged[most_peers][most_blocks];  // steps whose data it has read from this rank
-    std::uint64_t arrival_ns[most_peers];        // --link: when that data has arrived
-    std::uint64_t link_ns[most_blocks];          // --link: when block b's last transfer arrived
-    std::uint64_t ended;                         // number of its last collective that has ended
-    unsigned int blocks;                         // blocks of this rank's kernel that have ended
+    PostedCall posted_calls[max_peers][2];
+    Flag posted[max_peers][max_blocks];        // steps whose data block b of rank r has posted
+    Flag acknowledged[max_peers][max_blocks];  // steps whose data it has read from this rank
+    std::uint64_t arrival_ns[max_peers];       // --link: when that data has arrived
+    std::uint64_t link_ns[max_blocks];         // --link: when block b's last transfer arrived
+    std::uint64_t ended;                       // number of its last collective that has ended
+    unsigned int blocks;                       // blocks of this rank's kernel that have ended
 };
 static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
 
@@ -61,10 +61,10 @@ class Collectives final : public Peers::Extension {
     // before. Throws std::invalid_argument if input or output do not lie in the arena.
     Collective next(const Call& call, Stream& stream);
 
-    // Returns the staging area. Collective n has the half staging_half(n) of it, of most_staged
+    // Returns the staging area. Collective n has the half staging_half(n) of it, of max_staged
     // bytes (collective.cuh).
     std::byte* staging() { return peers_.extension_memory(); }
-    static constexpr std::size_t most_staged = Peers::extension_bytes / 2;
+    static constexpr std::size_t max_staged = Peers::extension_bytes / 2;
 
     // Calls enqueue(), which has all its collectives captured, and returns how many these are.
     std::uint64_t capture(const std::function<void()>& enqueue);

@@ -102,10 +102,10 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("", "seven readers, then four ranks of this machine");
-    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
-    options.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
-    return run_ranks(argc, argv, options, run);
+    Options parser("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    parser.example("", "seven readers, then four ranks of this machine");
+    parser.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
+    parser.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
+    return run_ranks(argc, argv, parser, run);
 }

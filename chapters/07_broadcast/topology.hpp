@@ -7,9 +7,9 @@ namespace ddp {
 
 // One rank's place among the others.
 struct Topology {
-    int parent = -1;             // the rank that it receives the data from; -1 at the root
-    int children = 0;            // number of ranks that it passes the data on to
-    int child[most_peers] = {};  // these ranks, in the order in which they are served
+    int parent = -1;            // the rank that it receives the data from; -1 at the root
+    int children = 0;           // number of ranks that it passes the data on to
+    int child[max_peers] = {};  // these ranks, in the order in which they are served
 
     void add(int rank) { child[children++] = rank; }
 };

@@ -61,11 +61,11 @@ void show_orders(const CommonOptions& common) {
 }
 
 int run(int argc, char** argv) {
-    Options options("reduce", "How are gradients summed on one rank?");
-    options.refuse({"--data", "--trace"}, "this chapter adds up numbers of its own");
-    options.refuse({"--link"}, "the sum across ranks has a link of its own here");
-    options.example("--ranks 5", "across five ranks");
-    const CommonOptions common = options.parse(argc, argv);
+    Options parser("reduce", "How are gradients summed on one rank?");
+    parser.refuse({"--data", "--trace"}, "this chapter adds up numbers of its own");
+    parser.refuse({"--link"}, "the sum across ranks has a link of its own here");
+    parser.example("--ranks 5", "across five ranks");
+    const CommonOptions common = parser.parse(argc, argv);
     if (find_starter(common) == StartedBy::nobody)
         require_writable(common);
     if (const std::optional<int> status = launch_processes(common, argv))

@@ -20,7 +20,7 @@ namespace {
 
 // A rank between the leaves and the root keeps its sums in its staging area until its parent has
 // added them: `slots` slices at a time.
-constexpr std::size_t slots = 4, slot_bytes = Collectives::most_staged / slots;
+constexpr std::size_t slots = 4, slot_bytes = Collectives::max_staged / slots;
 
 // Returns how many slices `bytes` are cut into; an empty array is one.
 std::size_t slices_of(std::size_t bytes, std::size_t slice_bytes) {
@@ -30,7 +30,7 @@ std::size_t slices_of(std::size_t bytes, std::size_t slice_bytes) {
 // A rank's place in the tree. The data goes from the children to the parent.
 struct Branch {
     Topology topology;
-    bool is_leaf[most_peers] = {};  // child i has nothing but its input
+    bool is_leaf[max_peers] = {};  // child i has nothing but its input
     std::size_t bytes = 0;
     int slices = 1;
     std::size_t longest_slice = 0;

@@ -74,7 +74,7 @@ inline constexpr std::size_t ring_slice_bytes = kernels_run_on_cpu ? 64 << 10 : 
 void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 // Sums short arrays in one shot: every rank reads the data of all ranks, and adds it up itself.
 // N - 1 times the data, but only one handshake. `input` and `output` may be any device memory.
-// Throws std::invalid_argument for more than Collectives::most_staged bytes.
+// Throws std::invalid_argument for more than Collectives::max_staged bytes.
 void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
 
 // ---- The list of all algorithms
@@ -86,7 +86,7 @@ struct ListedAllReduce {
     void (*run)(Peers& peers, const Call& call, Stream& stream);  // null: HostRing keeps memory
     PredictedSeconds predicted_seconds;
     bool keeps_ring_order = false;  // so its sums have the ring's bits
-    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  // per call
+    std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  // per call
 };
 inline constexpr ListedAllReduce all_reduces[] = {
     {"server", parameter_server_all_reduce, parameter_server_seconds},
@@ -94,7 +94,7 @@ inline constexpr ListedAllReduce all_reduces[] = {
     {"host ring", nullptr, ring_seconds, true},
     {"ring", ring_all_reduce, ring_seconds, true},
     {"two-shot", two_shot_all_reduce, two_shot_seconds, true},
-    {"one-shot", one_shot_all_reduce, one_shot_seconds, true, Collectives::most_staged},
+    {"one-shot", one_shot_all_reduce, one_shot_seconds, true, Collectives::max_staged},
 };
 
 // ---- At what size, and in two halves

@@ -26,7 +26,7 @@ class NativeCommunicator final : public Communicator {
     NativeCommunicator(Rank& rank, std::size_t arena_bytes, const CommunicatorOptions& options)
         : Communicator(rank, agreed_group(rank, options.group)),
           peers_(rank, arena_bytes, options.timeout_s, options.link, group().ranks()),
-          most_one_shot_(largest_one_shot(peers_.view())) {}
+          max_one_shot_(largest_one_shot(peers_.view())) {}
 
     std::string kind() const override { return "native"; }
     Peers* capturable() override { return &peers_; }
@@ -58,7 +58,7 @@ class NativeCommunicator final : public Communicator {
         throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
-        if (call.bytes() > most_one_shot_)
+        if (call.bytes() > max_one_shot_)
             return two_shot_all_reduce(peers_, call, stream);
         // One-shot would take any device memory.
         input_offset(*arena(), call);
@@ -80,7 +80,7 @@ class NativeCommunicator final : public Communicator {
     static constexpr std::size_t tree_bytes = 16 << 10;
 
     Peers peers_;
-    const std::size_t most_one_shot_;
+    const std::size_t max_one_shot_;
 };
 
 }  // namespace

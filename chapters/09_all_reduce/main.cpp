@@ -22,7 +22,7 @@ void show_chunks(const std::vector<Recording>& recordings, const CommonOptions& 
 }
 
 int run(World& world, const CommonOptions& common, bool step_by_step) {
-    const bool is_small = world.world_size() <= most_ranks_in_a_picture;
+    const bool is_small = world.world_size() <= max_ranks_in_a_picture;
     if (world.world_size() == 1) {
         std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
         return 0;
@@ -32,7 +32,7 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
             "These ranks are on several nodes, and a kernel reaches the memory of one only: "
             "./book run 10 sums between nodes.");
     if (step_by_step && !is_small)
-        throw OptionError("--show draws 2 to " + std::to_string(most_ranks_in_a_picture) +
+        throw OptionError("--show draws 2 to " + std::to_string(max_ranks_in_a_picture) +
                           " ranks of one node.");
     if (is_small)
         show_chunks(record_all_reduces(world, link_of(common)), common, step_by_step);
@@ -50,13 +50,13 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
 
 int main(int argc, char** argv) {
     bool step_by_step = false;
-    Options options("all_reduce", "And on every rank at once? Six ways to the same sum.");
-    options.add_flag("--show", step_by_step, "only the ring of 2 to 8 ranks, step by step");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("--show", "the ring, step by step: who holds what, and the ports");
-    options.example("--ranks 8 --link 100MB/s,1ms", "eight ranks, over a longer link");
-    options.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    Options parser("all_reduce", "And on every rank at once? Six ways to the same sum.");
+    parser.add_flag("--show", step_by_step, "only the ring of 2 to 8 ranks, step by step");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    parser.example("--show", "the ring, step by step: who holds what, and the ports");
+    parser.example("--ranks 8 --link 100MB/s,1ms", "eight ranks, over a longer link");
+    parser.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         return run(world, common, step_by_step);
     });
 }

@@ -14,7 +14,7 @@ namespace {
 // Every rank's staged data, by rank, twice: the sum of chunk c begins at rank c + 1, modulo N.
 template <class T>
 struct Staged {
-    const T* data[2 * most_peers];
+    const T* data[2 * max_peers];
 
     __device__ void find(const Collective& collective) {
         const PeersView& view = collective.view;
@@ -67,7 +67,7 @@ __global__ void one_shot_kernel(const __grid_constant__ Collective collective, R
 }  // namespace
 
 void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream) {
-    const std::size_t most = Collectives::most_staged / bytes_of(call.type);
+    const std::size_t most = Collectives::max_staged / bytes_of(call.type);
     if (call.count > most)
         throw std::invalid_argument("one_shot_all_reduce of " + std::to_string(call.count) + " " +
                                     name_of(call.type) + ": it is for up to " +

@@ -158,7 +158,7 @@ class Ring {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_copy_threads)  // threads of a block, at most
+__global__ void __launch_bounds__(max_copy_threads)  // threads of a block, at most
     ring_kernel(const __grid_constant__ Collective collective, ReduceOp op, std::size_t count,
                 std::size_t slice_bytes) {
     Ring<T> ring(collective, op, count, slice_bytes);

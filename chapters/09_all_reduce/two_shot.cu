@@ -22,8 +22,8 @@ namespace {
 // Every rank's input and output, in the order of this rank's sum.
 template <class T>
 struct Sides {
-    const T* inputs[most_peers];
-    T* outputs[most_peers];
+    const T* inputs[max_peers];
+    T* outputs[max_peers];
     bool are_aligned;
 
     __device__ void find(const Collective& collective, std::size_t from, std::size_t to) {

@@ -14,10 +14,10 @@ namespace ddp {
 // These arrays, in the order in which they are summed; in memory that the block shares.
 template <class T>
 struct LocalArrays {
-    const T* inputs[most_peers];
-    T* outputs[most_peers];
-    const T* slices[most_peers];  // where the slice at hand begins in `inputs`
-    int ranks;                    // of this node
+    const T* inputs[max_peers];
+    T* outputs[max_peers];
+    const T* slices[max_peers];  // where the slice at hand begins in `inputs`
+    int ranks;                   // of this node
     bool are_aligned;
 
     // One thread, after the handshakes: where the arrays are.

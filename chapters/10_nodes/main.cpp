@@ -34,13 +34,13 @@ std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
 }
 
 // Measures both orders on the ranks of this job, and prints the results.
-void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& mine,
+void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& options,
                     CsvWriter& file) {
-    const std::optional<NodeShape> shape = shape_of(rank.job(), mine.order);
+    const std::optional<NodeShape> shape = shape_of(rank.job(), options.order);
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
-    const auto sizes = sizes_up_to(static_cast<std::size_t>(mine.mebibytes) << 20, 16);
-    const auto measurements = measure_orders(rank, sizes, shape, mine.rounds);
+    const auto sizes = sizes_up_to(static_cast<std::size_t>(options.mebibytes) << 20, 16);
+    const auto measurements = measure_orders(rank, sizes, shape, options.rounds);
     if (rank.rank() != 0)
         return;
     report_orders(placement.text(), measurements, file);
@@ -50,8 +50,8 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
     std::cout << "\n";
 }
 
-int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
-    mine.order.require(world.job());
+int run(World& world, const CommonOptions& common, const NodesOptions& options) {
+    options.order.require(world.job());
     if (world.world_size() == 1) {
         std::cout << "A sum over nodes needs two or more ranks: try --shape 2x2.\n";
         return 0;
@@ -60,7 +60,7 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     CsvWriter orders(writes ? common.csv : "", order_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
-        compare_orders(rank, common, mine, orders);
+        compare_orders(rank, common, options, orders);
     });
     return 0;
 }
@@ -68,20 +68,21 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    NodesOptions mine;
-    Options options("nodes", "And across machines? An all-reduce between nodes.");
-    mine.order.add_to(options);
-    options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
-    options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
-    options.with_quick("--rounds", [&] { mine.rounds = 2; });
-    options.refuse({"--levels"}, "the program shows both");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
-    options.refuse({"--link"},
-                   "it simulates a link within a node: ./book cluster up makes nodes with links");
-    options.example("--shape 4x2", "eight ranks, as four nodes of two");
-    options.example("--processes 4 --shape 2x2 --csv orders.csv",
-                    "processes, and what they measured");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        return run(world, common, mine);
+    NodesOptions options;
+    Options parser("nodes", "And across machines? An all-reduce between nodes.");
+    options.order.add_to(parser);
+    parser.add_int("--mebibytes", options.mebibytes, {1, 1024}, "the largest array");
+    parser.add_int("--rounds", options.rounds, {1, 1000},
+                   "all-reduces of each size that are timed");
+    parser.with_quick("--rounds", [&] { options.rounds = 2; });
+    parser.refuse({"--levels"}, "the program shows both");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
+    parser.refuse({"--link"},
+                  "it simulates a link within a node: ./book cluster up makes nodes with links");
+    parser.example("--shape 4x2", "eight ranks, as four nodes of two");
+    parser.example("--processes 4 --shape 2x2 --csv orders.csv",
+                   "processes, and what they measured");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        return run(world, common, options);
     });
 }

@@ -11,7 +11,7 @@
 namespace ddp {
 
 // The largest number of ranks of a communicator over nodes.
-inline constexpr int most_ranks_over_nodes = 1024;
+inline constexpr int max_ranks_over_nodes = 1024;
 
 // A group of ranks by nodes.
 //

@@ -76,7 +76,7 @@ struct RingOperations {
 
 // One block. A run that fails leaves its operation open, for the messages of others.
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads, 1)
+__global__ void __launch_bounds__(max_ring_threads, 1)
     ring_over_nodes(const __grid_constant__ Collective collective,
                     const __grid_constant__ RingPlan plan, ReduceOp op,
                     const __grid_constant__ FifoSide from_left,

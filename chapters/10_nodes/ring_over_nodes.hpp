@@ -33,7 +33,7 @@ class RingOverNodes {
 
     // The memory that it takes of the arena.
     static constexpr std::size_t arena_bytes =
-        RingNeighbours::arena_bytes + most_ranks_over_nodes * sizeof(int) + SharedArena::unit;
+        RingNeighbours::arena_bytes + max_ranks_over_nodes * sizeof(int) + SharedArena::unit;
 
     // Keep the contracts of those within one node (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp):
     // data lies in the arena. They throw std::invalid_argument if it does not.

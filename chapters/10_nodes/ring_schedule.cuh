@@ -211,11 +211,11 @@ class RingSchedule {
 };
 
 // A bound for the compiler: it would give a thread more registers than so many threads can have.
-inline constexpr unsigned int most_ring_threads = 512;
+inline constexpr unsigned int max_ring_threads = 512;
 
 // The launch shape of a ring: one block.
 inline LaunchShape shape_of_one_block() {
-    return kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, most_ring_threads);
+    return kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, max_ring_threads);
 }
 
 }  // namespace ddp

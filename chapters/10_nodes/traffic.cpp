@@ -18,7 +18,7 @@ namespace ddp {
 
 double bytes_leaving_node(const Placement& placement, int levels, std::size_t bytes,
                           bool has_network) {
-    if (has_network && bytes <= OneShotOverNodes::most_bytes(placement) &&
+    if (has_network && bytes <= OneShotOverNodes::max_bytes(placement) &&
         OneShotOverNodes::suits(placement, levels))
         return (placement.nodes() - 1) * static_cast<double>(bytes);
     const bool is_two_level = goes_on_two_levels(placement, levels);

@@ -53,7 +53,7 @@ class TwoLevelOperations {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads, 1)
+__global__ void __launch_bounds__(max_ring_threads, 1)
     two_level_kernel(const __grid_constant__ Collective collective,
                      const __grid_constant__ RingPlan plan, ReduceOp op,
                      const __grid_constant__ FifoSide from_left,

@@ -27,14 +27,15 @@ struct DataParallelOptions {
 
 // Returns the samples of all ranks and steps, in the same order on every rank. Throws OptionError
 // if there are too few.
-std::vector<int> samples_of_all(const LabelledImages& images, const DataParallelOptions& mine,
+std::vector<int> samples_of_all(const LabelledImages& images, const DataParallelOptions& options,
                                 int ranks, std::uint64_t seed) {
     std::vector<int> order = shuffled(static_cast<int>(images.count()), seed, 1);
-    const std::int64_t samples = std::int64_t{mine.steps} * mine.batch * ranks;
+    const std::int64_t samples = std::int64_t{options.steps} * options.batch * ranks;
     if (samples > std::ssize(order))
-        throw OptionError(std::to_string(mine.steps) + " steps of " + std::to_string(mine.batch) +
-                          " samples on " + std::to_string(ranks) + " ranks need more than the " +
-                          std::to_string(order.size()) + " there are: use fewer --steps.");
+        throw OptionError(std::to_string(options.steps) + " steps of " +
+                          std::to_string(options.batch) + " samples on " + std::to_string(ranks) +
+                          " ranks need more than the " + std::to_string(order.size()) +
+                          " there are: use fewer --steps.");
     order.resize(static_cast<std::size_t>(samples));
     return order;
 }
@@ -62,15 +63,15 @@ void show_rank_0_only(World& world) {
         std::cout << "Every rank calls it, and rank 0 prints: it goes through.\n";
 }
 
-int run(World& world, const CommonOptions& common, const DataParallelOptions& mine) {
+int run(World& world, const CommonOptions& common, const DataParallelOptions& options) {
     const LabelledImages images = load_data(world, common).train;
-    const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
-    world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
+    const std::vector<int> order = samples_of_all(images, options, world.world_size(), common.seed);
+    world.run([&](Rank& rank) { show_small(rank, options.communicator); });
     world.run([&](Rank& rank) {
         rank.select_device();
-        const Comparison comparison =
-            compare_trainings(rank, images, order, {mine.batch, mine.communicator, common.seed});
-        show_comparison(rank, comparison, mine.batch, common.csv);
+        const Comparison comparison = compare_trainings(
+            rank, images, order, {options.batch, options.communicator, common.seed});
+        show_comparison(rank, comparison, options.batch, common.csv);
     });
     if (world.world_size() > 1 && !world.job().has_several_nodes())  // its kernels need one node
         show_rank_0_only(world);
@@ -80,16 +81,16 @@ int run(World& world, const CommonOptions& common, const DataParallelOptions& mi
 }  // namespace
 
 int main(int argc, char** argv) {
-    DataParallelOptions mine;
-    Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
-    options.add_int("--steps", mine.steps, {1, 60'000}, "steps of each training run");
-    options.with_quick("--steps", [&] { mine.steps = 12; });
-    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
-    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
-                       "what reduces the gradients");
-    options.refuse({"--trace"}, "the timeline of a step comes in 15_overlap");
-    options.example("--ranks 2 --batch 64", "two ranks");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        return run(world, common, mine);
+    DataParallelOptions options;
+    Options parser("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
+    parser.add_int("--steps", options.steps, {1, 60'000}, "steps of each training run");
+    parser.with_quick("--steps", [&] { options.steps = 12; });
+    parser.add_int("--batch", options.batch, {1, 60'000}, "samples per step and rank");
+    parser.add_choice("--communicator", options.communicator, {"native", "mpi", "nccl"},
+                      "what reduces the gradients");
+    parser.refuse({"--trace"}, "the timeline of a step comes in 15_overlap");
+    parser.example("--ranks 2 --batch 64", "two ranks");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        return run(world, common, options);
     });
 }

@@ -31,7 +31,7 @@ namespace {
 std::string description_of(const Module& model) {
     std::string lines;
     const auto add = [&](const std::string& name, const Tensor& value, const std::string& more) {
-        lines += name + " " + text_of(value.shape()) + more + "\n";
+        lines += name + " " + to_string(value.shape()) + more + "\n";
     };
     for (const auto& parameter : model.parameters())
         add(parameter->name, parameter->value, parameter->is_frozen ? ", frozen" : "");

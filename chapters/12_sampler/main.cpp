@@ -37,12 +37,12 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
                   divided(division, samples, rank.rank(), ranks, common.seed), batch, common.seed);
         const double accuracy =
             measure(rank, device, *epoch.model, data.test, pictures, batch).accuracy();
-        table.row({text_of(division), format_count(epoch.steps), format_seconds(epoch.seconds),
+        table.row({to_string(division), format_count(epoch.steps), format_seconds(epoch.seconds),
                    format_count(all.seen), format_count(all.twice), format_count(all.missed),
                    format_fixed(accuracy, 3)});
         if (rank.rank() == 0)
-            csv.row({text_of(division), epoch.steps, epoch.seconds, all.seen, all.twice, all.missed,
-                     accuracy});
+            csv.row({to_string(division), epoch.steps, epoch.seconds, all.seen, all.twice,
+                     all.missed, accuracy});
     };
     for (Division division : divisions)
         rank.run_part([&] { show(division); });
@@ -84,12 +84,12 @@ int run(World& world, const CommonOptions& common, int batch) {
 
 int main(int argc, char** argv) {
     int batch = 32;
-    Options options("sampler", "Who trains on what? Samples, divided among ranks.");
-    options.add_int("--batch", batch, {1, 256}, "samples per step and rank");
-    options.refuse({"--link", "--trace"},
-                   "this chapter neither simulates a link nor draws a timeline");
-    options.example("--ranks 2", "two ranks");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    Options parser("sampler", "Who trains on what? Samples, divided among ranks.");
+    parser.add_int("--batch", batch, {1, 256}, "samples per step and rank");
+    parser.refuse({"--link", "--trace"},
+                  "this chapter neither simulates a link nor draws a timeline");
+    parser.example("--ranks 2", "two ranks");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         return run(world, common, batch);
     });
 }

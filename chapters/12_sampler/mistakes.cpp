@@ -15,7 +15,7 @@
 
 namespace ddp {
 
-std::string text_of(Division division) {
+std::string to_string(Division division) {
     switch (division) {
         case Division::sampler:
             return "the sampler";

@@ -17,7 +17,7 @@ enum class Division {
     own_shuffles,  // each rank takes its entries of an order that it shuffled with its own seed
 };
 // Returns the name in the tables.
-std::string text_of(Division division);
+std::string to_string(Division division);
 // Returns the samples of rank `rank` in an epoch.
 std::vector<int> divided(Division division, int samples, int rank, int world_size,
                          std::uint64_t seed);

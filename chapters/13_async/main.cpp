@@ -12,30 +12,30 @@ namespace {
 
 using namespace ddp;
 
-void add_options(Options& options, ExperimentOptions& mine, double& compute_ms) {
-    options.add_int("--gradients", mine.gradients, {1, 1'000'000},
-                    "gradients of each training run");
-    options.with_quick("--gradients", [&] { mine.gradients = 96; });
-    options.add_int("--batch", mine.batch, {1, 256}, "samples per gradient");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-6, 10},
-                       "of a step with the gradients of all workers");
-    options.add_double("--compute", compute_ms, {0, 1000}, "milliseconds that a step sleeps");
-    options.add_double("--slow", mine.slow, {1, 100},
-                       "how many times as long the slow worker sleeps");
-    options.add_int("--bound", mine.bound, {0, 1000}, "steps that a worker may be ahead");
-    options.add_int("--every", mine.every, {1, 1'000'000},
-                    "steps between two averages of local SGD");
-    options.refuse({"--link", "--trace"},
-                   "this chapter neither simulates a link nor draws a timeline");
-    options.example("--ranks 2", "a server and one worker");
-    options.example("--bound 0", "a bound with which all workers wait for all");
-    options.example("--slow 20", "a very slow worker");
+void add_options(Options& parser, ExperimentOptions& options, double& compute_ms) {
+    parser.add_int("--gradients", options.gradients, {1, 1'000'000},
+                   "gradients of each training run");
+    parser.with_quick("--gradients", [&] { options.gradients = 96; });
+    parser.add_int("--batch", options.batch, {1, 256}, "samples per gradient");
+    parser.add_double("--learning-rate", options.learning_rate, {1e-6, 10},
+                      "of a step with the gradients of all workers");
+    parser.add_double("--compute", compute_ms, {0, 1000}, "milliseconds that a step sleeps");
+    parser.add_double("--slow", options.slow, {1, 100},
+                      "how many times as long the slow worker sleeps");
+    parser.add_int("--bound", options.bound, {0, 1000}, "steps that a worker may be ahead");
+    parser.add_int("--every", options.every, {1, 1'000'000},
+                   "steps between two averages of local SGD");
+    parser.refuse({"--link", "--trace"},
+                  "this chapter neither simulates a link nor draws a timeline");
+    parser.example("--ranks 2", "a server and one worker");
+    parser.example("--bound 0", "a bound with which all workers wait for all");
+    parser.example("--slow 20", "a very slow worker");
 }
 
-int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
-    mine.seed = common.seed;
-    if (mine.gradients < world.world_size())
-        throw OptionError("--gradients " + std::to_string(mine.gradients) +
+int run(World& world, const CommonOptions& common, ExperimentOptions options) {
+    options.seed = common.seed;
+    if (options.gradients < world.world_size())
+        throw OptionError("--gradients " + std::to_string(options.gradients) +
                           " is less than one for each of " + std::to_string(world.world_size()) +
                           " ranks: use more.");
     if (world.has_rank_0()) {
@@ -53,7 +53,7 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
     const FashionMnist data = load_data(world, common);
     world.run([&](Rank& rank) {
         rank.select_device();
-        show_experiment(rank, data, mine, common.csv);
+        show_experiment(rank, data, options, common.csv);
     });
     return 0;
 }
@@ -61,13 +61,13 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    ExperimentOptions mine;
+    ExperimentOptions options;
     double compute_ms = 3;
-    Options options("async",
-                    "Must everyone wait? A parameter server, and workers that do not wait.");
-    add_options(options, mine, compute_ms);
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        mine.compute_s = compute_ms * 1e-3;
-        return run(world, common, mine);
+    Options parser("async",
+                   "Must everyone wait? A parameter server, and workers that do not wait.");
+    add_options(parser, options, compute_ms);
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        options.compute_s = compute_ms * 1e-3;
+        return run(world, common, options);
     });
 }

@@ -82,7 +82,7 @@ double ServerLog::mean_staleness() const {
     return applied.empty() ? 0 : sum / static_cast<double>(applied.size());
 }
 
-int ServerLog::most_staleness() const {
+int ServerLog::max_staleness() const {
     int most = 0;
     for (const Applied& each : applied)
         most = std::max(most, each.staleness());
@@ -111,7 +111,7 @@ ServerLog Server::serve() {
         answer();
     }
     peers_.synchronize(stream_);
-    log_.most_ahead = gate_.most_ahead();
+    log_.max_ahead = gate_.max_ahead();
     log_.seconds = watch_.seconds();
     return log_;
 }

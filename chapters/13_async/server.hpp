@@ -65,14 +65,14 @@ struct Applied {
 
 struct ServerLog {
     std::vector<Applied> applied;
-    int most_ahead = 0;  // the largest lead of any worker over the slowest, in steps
+    int max_ahead = 0;  // the largest lead of any worker over the slowest, in steps
     double seconds = 0;
 
     // Returns the number of versions that the parameters have had after the first.
     int updates() const { return applied.empty() ? 0 : applied.back().applied_to + 1; }
     // Return the mean and the largest staleness of all gradients, in updates; 0 if there are none.
     double mean_staleness() const;
-    int most_staleness() const;
+    int max_staleness() const;
 };
 
 // The work of rank 0. Each gradient changes the parameters by -learning_rate times itself.

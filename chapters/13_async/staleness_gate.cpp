@@ -53,7 +53,7 @@ std::vector<StalenessGate::Pass> StalenessGate::let_through() {
         passes.push_back({worker, goes_on});
         if (goes_on) {
             left_--;
-            most_ahead_ = std::max(most_ahead_, ahead);
+            max_ahead_ = std::max(max_ahead_, ahead);
         }
     }
     return passes;

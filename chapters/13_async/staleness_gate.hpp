@@ -27,7 +27,7 @@ class StalenessGate {
     std::vector<Pass> let_through();
 
     // Returns the largest lead over the slowest worker with which a step has begun so far.
-    int most_ahead() const { return most_ahead_; }
+    int max_ahead() const { return max_ahead_; }
     // Returns the number of steps that `worker` has finished.
     int done_by(int worker) const { return done_[static_cast<std::size_t>(worker) - 1]; }
 
@@ -42,7 +42,7 @@ class StalenessGate {
     int ahead_of_slowest(int worker) const;
 
     int left_;  // steps that no worker has begun
-    int most_ahead_ = 0;
+    int max_ahead_ = 0;
     std::vector<int> done_;      // finished steps, by worker
     std::vector<bool> waiting_;  // at the gate, by worker
 };

@@ -225,15 +225,15 @@ class PlanReader {
                              ": build the same network on every rank");
 }
 
-std::string text_of(std::size_t elements, ElementType type) {
+std::string to_string(std::size_t elements, ElementType type) {
     return std::to_string(elements) + " elements of " + name_of(type);
 }
 
 // Compares what rank 0 has sent about a gradient with this rank's own.
 void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
     if (elements != mine.elements || type != mine.type)
-        throw_other_network("has " + text_of(elements, type) + " for '" + mine.name +
-                            "', which has " + text_of(mine.elements, mine.type) + " here");
+        throw_other_network("has " + to_string(elements, type) + " for '" + mine.name +
+                            "', which has " + to_string(mine.elements, mine.type) + " here");
 }
 
 // Reads one bucket, and compares each gradient's size with this rank's own: a plan for another

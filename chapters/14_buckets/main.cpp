@@ -54,10 +54,10 @@ void show_sizes(World& world, const CommonOptions& common) {
     });
 }
 
-int run(World& world, const CommonOptions& common, const BucketsOptions& mine) {
+int run(World& world, const CommonOptions& common, const BucketsOptions& options) {
     std::optional<std::size_t> cap;
-    if (mine.cap)
-        cap = static_cast<std::size_t>(*mine.cap * (1 << 20));
+    if (options.cap)
+        cap = static_cast<std::size_t>(*options.cap * (1 << 20));
     if (world.has_rank_0())
         show_plans(cap, common.seed, beside(common.csv, "plan"));
     show_sizes(world, common);
@@ -67,15 +67,14 @@ int run(World& world, const CommonOptions& common, const BucketsOptions& mine) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    BucketsOptions mine;
-    Options options("buckets",
-                    "Why 25 MB? Which gradients travel together, and how long it takes.");
-    options.add_double("--cap", mine.cap, {0.001, 4096},
-                       "MiB at which a bucket is closed (1 for the first, 25 for the others)");
-    options.refuse({"--data", "--trace"}, "nothing is read or traced here");
-    options.example("--cap 1", "small buckets: the first can be sent early");
-    options.example("--ranks 8 --link 1GB/s,200us", "over a link of your own");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        return run(world, common, mine);
+    BucketsOptions options;
+    Options parser("buckets", "Why 25 MB? Which gradients travel together, and how long it takes.");
+    parser.add_double("--cap", options.cap, {0.001, 4096},
+                      "MiB at which a bucket is closed (1 for the first, 25 for the others)");
+    parser.refuse({"--data", "--trace"}, "nothing is read or traced here");
+    parser.example("--cap 1", "small buckets: the first can be sent early");
+    parser.example("--ranks 8 --link 1GB/s,200us", "over a link of your own");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        return run(world, common, options);
     });
 }

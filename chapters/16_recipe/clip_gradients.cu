@@ -44,9 +44,9 @@ __global__ void multiply_by(std::size_t n, const float* factor, float* values) {
 
 // Returns a shape for add_squares: grid_for's, with fewer blocks, since each thread leaves a sum.
 LaunchShape shape_for_squares(std::size_t n) {
-    constexpr unsigned int most_blocks = 64;
+    constexpr unsigned int max_blocks = 64;
     LaunchShape shape = grid_for(n);
-    shape.grid.x = std::min(shape.grid.x, most_blocks);
+    shape.grid.x = std::min(shape.grid.x, max_blocks);
     return shape;
 }
 

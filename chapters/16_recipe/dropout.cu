@@ -76,7 +76,7 @@ Variable Dropout::forward(Variable input) {
     const DropoutStep& now = masks_.now();
     const int rows = x.dim(0);
     if (now.samples == 0 || rows % now.samples != 0)
-        throw std::logic_error(name() + " got " + text_of(x.shape()) + " for " +
+        throw std::logic_error(name() + " got " + to_string(x.shape()) + " for " +
                                std::to_string(now.samples) +
                                " samples: call DropoutMasks::begin with the batch's samples before "
                                "each forward");

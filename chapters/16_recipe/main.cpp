@@ -108,10 +108,9 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("recipe",
-                    "What else does every script do? Clipping, dropout, 16-bit products.");
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.example("--ranks 2", "two ranks beside one device");
-    options.example("--processes 4", "ranks that are processes");
-    return run_ranks(argc, argv, options, run);
+    Options parser("recipe", "What else does every script do? Clipping, dropout, 16-bit products.");
+    parser.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    parser.example("--ranks 2", "two ranks beside one device");
+    parser.example("--processes 4", "ranks that are processes");
+    return run_ranks(argc, argv, parser, run);
 }

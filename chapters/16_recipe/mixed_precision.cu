@@ -106,7 +106,7 @@ Variable MixedLinear<T>::forward(Variable input) {
     const bool has_bias = linear_->bias != nullptr;
     if (x.shape().size() != 2 || x.dim(1) != weight.dim(1))
         throw std::invalid_argument(name() + " takes [batch, " + std::to_string(weight.dim(1)) +
-                                    "], not " + text_of(x.shape()));
+                                    "], not " + to_string(x.shape()));
     // Forward. Backward needs the rounded x and W again.
     const BasicTensor<T> x16 = rounded<T>(x), w16 = rounded<T>(weight);
     const Tensor y(x.device(), {x.dim(0), weight.dim(0)});

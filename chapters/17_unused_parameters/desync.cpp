@@ -82,7 +82,7 @@ std::pair<int, int> next_bucket(const StepState& state) {
                                       : std::pair(state.step + 1, 0);
 }
 
-std::string text_of(const std::pair<int, int>& bucket) {
+std::string to_string(const std::pair<int, int>& bucket) {
     return "bucket " + std::to_string(bucket.second) + " of step " + std::to_string(bucket.first);
 }
 
@@ -104,11 +104,11 @@ std::vector<std::string> desync_report(const std::vector<StepState>& states) {
         std::string line = "rank " + std::to_string(r) + " ";
         if (next_bucket(state) != first)
             line +=
-                "waits in " + text_of(first) + " for rank" + (are_several ? "s " : " ") + absent;
+                "waits in " + to_string(first) + " for rank" + (are_several ? "s " : " ") + absent;
         else if (!state.missing.empty())
-            line += "never sent " + text_of(first) + ": no gradient for " + state.missing;
+            line += "never sent " + to_string(first) + ": no gradient for " + state.missing;
         else
-            line += "has not reached " + text_of(first);
+            line += "has not reached " + to_string(first);
         if (next_bucket(state) == first && !state.afterwards.empty())
             line += "; it " + state.afterwards;
         lines.push_back(line);

@@ -20,10 +20,10 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("unused_parameters",
-                    "Why does it hang? Six failure cases, their errors and their cures.");
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.refuse({"--data"}, "the pictures are drawn");
-    options.example("--ranks 3", "three ranks, of which the last one is different");
-    return run_ranks(argc, argv, options, run);
+    Options parser("unused_parameters",
+                   "Why does it hang? Six failure cases, their errors and their cures.");
+    parser.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    parser.refuse({"--data"}, "the pictures are drawn");
+    parser.example("--ranks 3", "three ranks, of which the last one is different");
+    return run_ranks(argc, argv, parser, run);
 }

@@ -20,9 +20,9 @@ struct SyncOptions {
 };
 
 // Trains both, one epoch of each in turn, so that a slower machine slows both down.
-void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& mine,
+void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& options,
                    const CommonOptions& common) {
-    ShapeLoaders loaders(rank, device, data, mine.batch);
+    ShapeLoaders loaders(rank, device, data, options.batch);
     BatchNormRun plain(rank, device, data, loaders, false, common.seed);
     BatchNormRun synchronised(rank, device, data, loaders, true, common.seed);
     const bool prints = rank.rank() == 0;
@@ -32,9 +32,9 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
                 {"epoch", "BatchNorm: in training", "in the test", "SyncBatchNorm: in training",
                  "in the test"});
     std::vector<double> without, with;
-    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+    for (int epoch = 1; epoch <= options.epochs; epoch++) {
         const BatchNormRun::Epoch a = plain.epoch(epoch), b = synchronised.epoch(epoch);
-        if (epoch > 1 || mine.epochs == 1) {  // the first epoch warms up
+        if (epoch > 1 || options.epochs == 1) {  // the first epoch warms up
             without.push_back(a.seconds);
             with.push_back(b.seconds);
         }
@@ -53,22 +53,22 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
               << " with BatchNorm and " << format_seconds(median(with)) << " with SyncBatchNorm.\n";
 }
 
-int run(World& world, const CommonOptions& common, const SyncOptions& mine) {
+int run(World& world, const CommonOptions& common, const SyncOptions& options) {
     ShapeSets data;
     world.prepare([&] {
         data = make_shape_sets(common.quick ? 384 : 1152, common.quick ? 120 : 300, common.seed);
     });
     const std::size_t most = own_pictures(data.train, 0, world.world_size()).size();
-    if (static_cast<std::size_t>(mine.batch) > most)
-        throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
+    if (static_cast<std::size_t>(options.batch) > most)
+        throw OptionError("--batch " + std::to_string(options.batch) + " is more than the " +
                           std::to_string(most) + " pictures that each of " +
                           std::to_string(world.world_size()) +
                           " ranks has: take a smaller batch or fewer ranks.");
     world.run([&](Rank& rank) {
         rank.select_device();
         auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-        rank.run_part([&] { show_statistics(rank, device, data.train, mine.batch); });
-        show_training(rank, device, data, mine, common);
+        rank.run_part([&] { show_statistics(rank, device, data.train, options.batch); });
+        show_training(rank, device, data, options, common);
     });
     return 0;
 }
@@ -76,15 +76,15 @@ int run(World& world, const CommonOptions& common, const SyncOptions& mine) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    SyncOptions mine;
-    Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
-    options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
-    options.with_quick("--epochs", [&] { mine.epochs = 2; });
-    options.add_int("--batch", mine.batch, {2, 64}, "pictures per step and rank");
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.refuse({"--data"}, "the pictures are drawn");
-    options.example("--ranks 3", "one class on each rank");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        return run(world, common, mine);
+    SyncOptions options;
+    Options parser("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
+    parser.add_int("--epochs", options.epochs, {1, 1000}, "how often to see each picture");
+    parser.with_quick("--epochs", [&] { options.epochs = 2; });
+    parser.add_int("--batch", options.batch, {2, 64}, "pictures per step and rank");
+    parser.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    parser.refuse({"--data"}, "the pictures are drawn");
+    parser.example("--ranks 3", "one class on each rank");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
+        return run(world, common, options);
     });
 }

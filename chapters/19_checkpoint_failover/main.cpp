@@ -25,41 +25,41 @@ struct FailoverOptions {
 };
 
 // The job itself, started by the supervisor or by hand.
-int train(const FailoverOptions& mine, const CommonOptions& common, char** argv) {
+int train(const FailoverOptions& options, const CommonOptions& common, char** argv) {
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
     World world(common);
-    mine.plan.order.require(world.job());
+    options.plan.order.require(world.job());
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     if (data.train.are_numbers)
         throw OptionError("this training mirrors its --data: it needs pictures, and no table.");
-    require_batch(mine.plan.batch, data.train.count(), world.world_size());
-    const CheckpointFolder folder(world, mine.folder);
-    TrainingPlan plan = mine.plan;
+    require_batch(options.plan.batch, data.train.count(), world.world_size());
+    const CheckpointFolder folder(world, options.folder);
+    TrainingPlan plan = options.plan;
     plan.checkpoints.folder = folder.path();
-    plan.checkpoints.takes_sigterm =
-        !mine.folder.empty();  // a temporary one ends with this process
+    // A temporary folder ends with this process.
+    plan.checkpoints.takes_sigterm = !options.folder.empty();
     plan.seed = common.seed;
     std::atomic<bool> is_done;  // the same on all ranks
     world.run([&](Rank& rank) { is_done = train_resumably(rank, data, plan); });
     return is_done ? 0 : status_of_preemption;
 }
 
-JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common,
+JobSettings settings_of(const FailoverOptions& options, const CommonOptions& common,
                         double timeout_s) {
     JobSettings settings;
     // Processes can be killed one by one, but cannot share a GPU.
     const bool are_processes = common.processes || (!common.ranks && kernels_run_on_cpu);
-    settings.launcher = mine.mpirun || !mine.nodes.empty() ? Launcher::mpirun
-                        : are_processes                    ? Launcher::processes
-                                                           : Launcher::threads;
+    settings.launcher = options.mpirun || !options.nodes.empty() ? Launcher::mpirun
+                        : are_processes                          ? Launcher::processes
+                                                                 : Launcher::threads;
     settings.ranks = common.ranks.value_or(common.processes.value_or(4));
-    settings.nodes = parse_nodes(mine.nodes);
-    settings.supervisor.max_restarts = mine.max_restarts;
+    settings.nodes = parse_nodes(options.nodes);
+    settings.supervisor.max_restarts = options.max_restarts;
     settings.supervisor.silence_s = 2 * timeout_s;  // the ranks time out first, and name the cause
     settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
-    settings.arguments = job_arguments(mine.plan, common, timeout_s);
+    settings.arguments = job_arguments(options.plan, common, timeout_s);
     return settings;
 }
 
@@ -74,40 +74,41 @@ int show(const JobSettings& settings, const CommonOptions& common) {
 }
 
 int run(int argc, char** argv) {
-    FailoverOptions mine;
-    Options options("checkpoint_failover", "What if a node dies? Checkpoints, and a supervisor.");
-    options.add_int("--epochs", mine.plan.epochs, {1, 10'000}, "how often to see each picture");
-    options.add_int("--batch", mine.plan.batch, {1, most_mirrored}, "pictures per step and rank");
-    options.add_double("--learning-rate", mine.plan.learning_rate, {1e-9, 1e6},
-                       "of the first epoch; it falls with every epoch");
-    options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "the rule of a step");
-    CheckpointPlan& checkpoints = mine.plan.checkpoints;
-    options.add_int("--every", checkpoints.every, {1, 1'000'000}, "steps between two checkpoints");
-    options.with_quick("--every", [&] { checkpoints.every = 10; });
-    options.add_int("--keep", checkpoints.keep, {1, 1000}, "how many checkpoints to keep");
-    options.add_text("--folder", mine.folder, "for the checkpoints; %h is the node's name");
-    options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
-    options.add_flag("--supervise", mine.supervise, "under the supervisor, without our faults");
-    options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000},
-                    "for --supervise: how often to start the job again");
-    options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
-    options.add_text("--hosts", mine.nodes,
-                     "for --supervise: node0,node1:2; those that answer are used");
-    mine.plan.order.add_to(options);
-    options.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
-    options.example("--processes 4", "a training whose ranks are killed and stopped");
-    options.example("--train --folder run1", "again after Ctrl-C: it continues");
-    options.example("--supervise --folder run1", "and kill -9 what you like");
-    const CommonOptions common = options.parse(argc, argv);
+    FailoverOptions options;
+    Options parser("checkpoint_failover", "What if a node dies? Checkpoints, and a supervisor.");
+    parser.add_int("--epochs", options.plan.epochs, {1, 10'000}, "how often to see each picture");
+    parser.add_int("--batch", options.plan.batch, {1, max_mirrored}, "pictures per step and rank");
+    parser.add_double("--learning-rate", options.plan.learning_rate, {1e-9, 1e6},
+                      "of the first epoch; it falls with every epoch");
+    parser.add_choice("--optimizer", options.plan.optimizer, {"sgd", "adam"}, "the rule of a step");
+    CheckpointPlan& checkpoints = options.plan.checkpoints;
+    parser.add_int("--every", checkpoints.every, {1, 1'000'000}, "steps between two checkpoints");
+    parser.with_quick("--every", [&] { checkpoints.every = 10; });
+    parser.add_int("--keep", checkpoints.keep, {1, 1000}, "how many checkpoints to keep");
+    parser.add_text("--folder", options.folder, "for checkpoints; %h is the node's name");
+    parser.add_flag("--train", options.train, "train on from the last checkpoint, unsupervised");
+    parser.add_flag("--supervise", options.supervise, "under the supervisor, without our faults");
+    parser.add_int("--max-restarts", options.max_restarts, {0, 1'000'000},
+                   "for --supervise: how often to start the job again");
+    parser.add_flag("--mpirun", options.mpirun, "the supervisor starts the ranks by mpirun");
+    parser.add_text("--hosts", options.nodes,
+                    "for --supervise: node0,node1:2; those that answer are used");
+    options.plan.order.add_to(parser);
+    parser.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
+    parser.example("--processes 4", "a training whose ranks are killed and stopped");
+    parser.example("--train --folder run1", "again after Ctrl-C: it continues");
+    parser.example("--supervise --folder run1", "and kill -9 what you like");
+    const CommonOptions common = parser.parse(argc, argv);
     const StartedBy starter = find_starter(common);
-    if (mine.train || starter != StartedBy::nobody)
-        return train(mine, common, argv);
-    if (!mine.supervise && mine.nodes.empty())
-        return show(settings_of(mine, common, common.quick ? 10 : std::min(common.timeout_s, 4.0)),
-                    common);
-    if (mine.folder.empty())
+    if (options.train || starter != StartedBy::nobody)
+        return train(options, common, argv);
+    const double soon = common.quick ? 10 : std::min(common.timeout_s, 4.0);
+    if (!options.supervise && options.nodes.empty())
+        return show(settings_of(options, common, soon), common);
+    if (options.folder.empty())
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
-    const Scenario scenario = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
+    const JobSettings settings = settings_of(options, common, common.timeout_s);
+    const Scenario scenario = supervise(settings, options.folder);
     std::cout << text_of_end(scenario) << "\n";
     return scenario.attempts.back().is_preempted() ? status_of_preemption : 0;
 }

@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t length_bytes = 8;
-constexpr std::size_t most_header_bytes = 100'000'000;  // the limit of the format's own reader
+constexpr std::size_t max_header_bytes = 100'000'000;  // the limit of the format's own reader
 const std::string metadata_key = "__metadata__";
 
 // The element types of the format and their sizes. Our checkpoints have F32 only, but a file of
@@ -78,7 +78,7 @@ class Reader {
         std::uint64_t length = 0;
         for (std::size_t i = length_bytes; i-- > 0;)
             length = length << 8 | bytes_[i];
-        if (length > most_header_bytes || length > bytes_.size() - length_bytes)
+        if (length > max_header_bytes || length > bytes_.size() - length_bytes)
             damaged("its header should have " + std::to_string(length) +
                     " bytes, and the whole file has " + std::to_string(bytes_.size()));
         return length;

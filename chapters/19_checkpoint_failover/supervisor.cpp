@@ -39,9 +39,9 @@ double clock_s() {
 }
 
 // Open MPI explains a mistake in about a dozen lines.
-constexpr std::size_t most_last_lines = 15;
+constexpr std::size_t max_last_lines = 15;
 
-std::string text_of(const std::vector<std::string>& lines) {
+std::string to_string(const std::vector<std::string>& lines) {
     std::string text = lines.empty() ? "" : "; the last lines that it printed:";
     for (const std::string& line : lines)
         text += "\n    " + line;
@@ -150,7 +150,7 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     attempt.says_why = !attempt.cause.empty();
     if (attempt.status != 0 && !attempt.is_preempted() && attempt.cause.empty())
         attempt.cause = "the job ended with exit status " + std::to_string(attempt.status) +
-                        " and without an error message" + text_of(attempt.last_lines);
+                        " and without an error message" + to_string(attempt.last_lines);
     if (attempt.status == 0)
         attempt.cause.clear();
     return attempt;
@@ -217,7 +217,7 @@ void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Atte
         attempt.status_lines.push_back({now_s, {0, "note", 0, line.substr(6)}});
     else if (std::ranges::any_of(line, [](unsigned char c) { return std::isalnum(c) != 0; }))
         attempt.last_lines.push_back(line);
-    if (attempt.last_lines.size() > most_last_lines)
+    if (attempt.last_lines.size() > max_last_lines)
         attempt.last_lines.erase(attempt.last_lines.begin());
 }
 

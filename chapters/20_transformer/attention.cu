@@ -110,7 +110,7 @@ AttentionSizes attention_sizes(const Tensor& queries, const Tensor& keys, int se
         keys.dim(0) % sentences != 0)
         throw std::invalid_argument(
             "attention takes queries and keys [sentences * tokens, width], not " +
-            text_of(queries.shape()) + " and " + text_of(keys.shape()) + " of " +
+            to_string(queries.shape()) + " and " + to_string(keys.shape()) + " of " +
             std::to_string(sentences) + " sentences and " + std::to_string(heads) + " heads");
     return {sentences, heads, queries.dim(0) / sentences, keys.dim(0) / sentences, width};
 }

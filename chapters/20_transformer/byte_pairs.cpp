@@ -28,7 +28,7 @@
 namespace ddp {
 namespace {
 
-constexpr int most_tokens = 1'000'000;
+constexpr int max_tokens = 1'000'000;
 constexpr std::size_t longest_token = 256;  // in bytes; only a damaged file asks for more
 
 // ---- Words
@@ -113,7 +113,7 @@ class PairCounts {
 
     // Returns the pair that comes most often, and of several the one with the smallest numbers; or
     // nothing if no pair comes twice. A pair is returned once.
-    std::optional<Merge> most_frequent() {
+    std::optional<Merge> max_frequent() {
         while (!queue_.empty()) {
             const Candidate best = queue_.top();
             queue_.pop();
@@ -228,15 +228,15 @@ void BytePairs::add(const Merge& merge) {
 }
 
 BytePairs BytePairs::learn(const std::vector<std::string>& sentences, int vocabulary) {
-    if (vocabulary < bytes_only || vocabulary > most_tokens)
+    if (vocabulary < bytes_only || vocabulary > max_tokens)
         throw std::invalid_argument("a vocabulary has from " + std::to_string(bytes_only) + " to " +
-                                    std::to_string(most_tokens) + " tokens, and not " +
+                                    std::to_string(max_tokens) + " tokens, and not " +
                                     std::to_string(vocabulary));
     BytePairs pairs;
     PairCounts counts(sentences);
     while (pairs.size() < vocabulary) {
         // Greedy: the pair that shortens the sentences most becomes a token; then all over again.
-        const std::optional<Merge> merge = counts.most_frequent();
+        const std::optional<Merge> merge = counts.max_frequent();
         if (!merge)
             break;
         // Long rows of dashes are not worth a token.
@@ -315,8 +315,8 @@ BytePairs BytePairs::from_json(const std::string& json) {
             longest_token)
             refuse_tokenizer("has a token of more than " + std::to_string(longest_token) +
                              " bytes");
-        if (made == most_tokens)
-            refuse_tokenizer("has more than " + std::to_string(most_tokens) + " tokens");
+        if (made == max_tokens)
+            refuse_tokenizer("has more than " + std::to_string(max_tokens) + " tokens");
         if (pairs.merged_.contains(key_of(merge.first, merge.second)))
             refuse_tokenizer("joins the same tokens twice");
         pairs.add(merge);

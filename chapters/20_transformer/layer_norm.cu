@@ -88,7 +88,7 @@ Variable LayerNorm::forward(Variable input) {
     const int width = w.dim(0);
     if (x.shape().size() != 2 || x.dim(1) != width)
         throw std::invalid_argument(name() + " takes [rows, " + std::to_string(width) + "], not " +
-                                    text_of(x.shape()));
+                                    to_string(x.shape()));
     const int rows = x.dim(0);
     Device& device = x.device();
     const Tensor y(device, x.shape()), z(device, x.shape()), inverse_std(device, {rows});

@@ -101,7 +101,7 @@ Variable token_loss(Variable logits, const Labels& target, double smoothing, dou
         throw std::invalid_argument(
             "token_loss takes logits [rows, vocabulary] and a target for "
             "each row, not " +
-            text_of(x.shape()) + " and " + text_of(target.shape()));
+            to_string(x.shape()) + " and " + to_string(target.shape()));
     if (!(smoothing >= 0 && smoothing < 1))
         throw std::invalid_argument("the label smoothing is " + std::to_string(smoothing) +
                                     "; it must be at least 0 and below 1, such as 0.1");

@@ -112,7 +112,8 @@ Transformer::Transformer(Device& device, const TransformerOptions& o, Random& ra
 Variable Transformer::forward(Tape& tape, const Tokens& source, const Tokens& target) {
     if (source.shape().size() != 2 || source.shape() != target.shape())
         throw std::invalid_argument("the transformer takes two tensors [sentences, length], not " +
-                                    text_of(source.shape()) + " and " + text_of(target.shape()));
+                                    to_string(source.shape()) + " and " +
+                                    to_string(target.shape()));
     const AttentionMask source_mask{lengths_without_padding(source)};  // for both stacks
     return decode(target, encode(tape, source, source_mask), source_mask);
 }

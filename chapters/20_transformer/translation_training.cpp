@@ -45,7 +45,7 @@ class TranslationTraining {
           plan_(plan),
           hooks_(hooks),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
-          slots_(make_run_scoped<TokenSlots>(rank, device_, most_places(rank, data, plan))),
+          slots_(make_run_scoped<TokenSlots>(rank, device_, max_places(rank, data, plan))),
           masks_(plan.seed),
           model_(make_model()),
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),
@@ -300,7 +300,7 @@ TranslationResult train_translation(Rank& rank, const TranslationData& data,
 }
 
 void compute_every_size(Rank& rank, const std::vector<TokenPair>& pairs,
-                        const TransformerOptions& options, int most_sentences) {
+                        const TransformerOptions& options, int max_sentences) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     DropoutMasks masks(1);
@@ -309,7 +309,7 @@ void compute_every_size(Rank& rank, const std::vector<TokenPair>& pairs,
     Tape tape(device);
     std::set<std::pair<int, int>> sizes;  // sentences, length
     for (const TokenPair& pair : pairs)
-        for (int sentences = 1; sentences <= most_sentences; sentences++) {
+        for (int sentences = 1; sentences <= max_sentences; sentences++) {
             const std::vector<TokenPair> copies(static_cast<std::size_t>(sentences), pair);
             const TokenBatch batch = BatchPlan(copies, sentences, 0, 0).batch(0, 0, 1);
             if (!sizes.emplace(sentences, batch.length).second)

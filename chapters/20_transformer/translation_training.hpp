@@ -52,10 +52,10 @@ TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const TranslationPlan& plan, const TranslationHooks& hooks,
                                     const std::function<void(TranslationModel& model)>& use);
 
-// Computes a batch of each size that these pairs can make, of 1 to `most_sentences` sentences, and
+// Computes a batch of each size that these pairs can make, of 1 to `max_sentences` sentences, and
 // forgets it: a GPU loads kernels by the size (06_messages/support/kernel_loading.hpp). Uses this
 // rank's device.
 void compute_every_size(Rank& rank, const std::vector<TokenPair>& pairs,
-                        const TransformerOptions& options, int most_sentences);
+                        const TransformerOptions& options, int max_sentences);
 
 }  // namespace ddp

@@ -109,12 +109,12 @@ FashionMnist load_fashion_mnist(const std::filesystem::path& folder) {
 // ---- A table
 
 FashionMnist load_table(const std::filesystem::path& file) {
-    constexpr int most_classes = 256, in_five = 5;
+    constexpr int max_classes = 256, in_five = 5;
     const LabelledRows all = read_labelled_rows(file);
     if (all.count() < in_five)
         refuse(file.string(), "has " + std::to_string(all.count()) +
                                   " rows; every fifth is a test, so it needs five at least.");
-    if (all.classes > most_classes)
+    if (all.classes > max_classes)
         refuse(file.string(), "has the label " + std::to_string(all.classes - 1) +
                                   ", but a chapter's network has at most 256 classes, 0 to 255.");
     LabelledRows train{all.columns, all.classes, {}, {}}, test = train;

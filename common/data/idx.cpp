@@ -128,9 +128,9 @@ std::array<std::uint8_t, 4> read_four(Source& source, const std::string& name,
 // Checks the first four bytes and returns the number of dimensions.
 std::size_t read_magic(Source& source, const std::string& name) {
     const std::array<std::uint8_t, 4> magic = read_four(source, name, "magic number");
-    constexpr int most_dims =
+    constexpr int max_dims =
         8;  // enough for any data set; keeps the message about a damaged header short
-    if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0 || magic[3] > most_dims)
+    if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0 || magic[3] > max_dims)
         refuse(name, "starts with the bytes " + in_hex(magic) +
                          ", but an IDX file starts with 00 00 08 and a number of dimensions from 1 "
                          "to 8: it is damaged or no IDX file, fetch it again.");

@@ -14,7 +14,7 @@
 namespace ddp {
 namespace {
 
-constexpr int most_classes = 10'000;  // more is taken for a column of measurements
+constexpr int max_classes = 10'000;  // more is taken for a column of measurements
 
 std::vector<std::string> cells_of(std::string line) {
     if (!line.empty() && line.back() == '\r')  // a file from Windows
@@ -98,9 +98,9 @@ class RowReader {
 
   private:
     void add_label(const std::string& cell, std::optional<float> label) {
-        if (!label || *label != std::floor(*label) || *label < 0 || *label >= most_classes)
+        if (!label || *label != std::floor(*label) || *label < 0 || *label >= max_classes)
             refuse("has the label '" + cell + "' in " + label_column() +
-                   ": it must be a whole number from 0 to " + std::to_string(most_classes - 1));
+                   ": it must be a whole number from 0 to " + std::to_string(max_classes - 1));
         rows_.labels.push_back(static_cast<int>(*label));
     }
     std::string label_column() const {

@@ -78,15 +78,15 @@ inline bool launches_wait() {
 }
 
 // Returns the shape that a CPU gives to kernels of any number of threads: one thread, whose loop
-// the compiler vectorises. Tests ask for several (CUDA_ON_CPU=shape=3x5), of which `most_blocks`
+// the compiler vectorises. Tests ask for several (CUDA_ON_CPU=shape=3x5), of which `max_blocks`
 // are taken.
-inline LaunchShape shape_on_cpu(unsigned int most_blocks = ~0u, Where where = Where::current()) {
+inline LaunchShape shape_on_cpu(unsigned int max_blocks = ~0u, Where where = Where::current()) {
 #if defined(DDP_CUDA)
-    (void)most_blocks;
+    (void)max_blocks;
     return {dim3(1), dim3(1), 0, where};
 #else
     const cuda_on_cpu::UsualShape usual = cuda_on_cpu::settings().shape;
-    return {dim3(std::min(usual.blocks, most_blocks)), dim3(usual.threads), 0, where};
+    return {dim3(std::min(usual.blocks, max_blocks)), dim3(usual.threads), 0, where};
 #endif
 }
 
@@ -96,8 +96,8 @@ inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
     if (kernels_run_on_cpu)
         return shape_on_cpu(~0u, where);
     constexpr std::size_t block = 256;
-    constexpr std::size_t most_blocks = 2048;  // each thread then takes several elements
-    const std::size_t blocks = std::clamp<std::size_t>((n + block - 1) / block, 1, most_blocks);
+    constexpr std::size_t max_blocks = 2048;  // each thread then takes several elements
+    const std::size_t blocks = std::clamp<std::size_t>((n + block - 1) / block, 1, max_blocks);
     return {dim3(static_cast<unsigned int>(blocks)), dim3(block), 0, where};
 }
 

@@ -48,9 +48,9 @@ __device__ inline GridRange column_range(std::size_t columns) {
 inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where = Where::current()) {
 #if defined(DDP_CUDA)
     constexpr std::size_t warp = 32;
-    constexpr std::size_t most_blocks = 65'536;  // with more rows than this, a block takes several
+    constexpr std::size_t max_blocks = 65'536;  // with more rows than this, a block takes several
     const std::size_t threads = std::clamp((columns + warp - 1) / warp * warp, warp, 8 * warp);
-    const std::size_t blocks = std::clamp<std::size_t>(rows, 1, most_blocks);
+    const std::size_t blocks = std::clamp<std::size_t>(rows, 1, max_blocks);
     return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads)), 0,
             where};
 #else

@@ -76,7 +76,7 @@ std::uint64_t parse_seed(const std::string& text) {
 
 // Slower or later than any network, and the seconds of a run no longer fit into the machine's
 // clock.
-constexpr double least_bytes_per_second = 1, most_bytes_per_second = 1e15, most_latency_s = 3600;
+constexpr double least_bytes_per_second = 1, max_bytes_per_second = 1e15, max_latency_s = 3600;
 
 LinkSpeed parse_link(const std::string& text) {
     const std::size_t comma = text.find(',');
@@ -85,8 +85,8 @@ LinkSpeed parse_link(const std::string& text) {
         comma == std::string::npos ? std::nullopt : parse_seconds(text.substr(comma + 1));
     if (!bandwidth || *bandwidth == 0 || !latency)
         throw_wrong_value("--link", "BANDWIDTH,LATENCY such as 100MB/s,1ms or 10Gbit/s,50us", text);
-    if (*bandwidth < least_bytes_per_second || *bandwidth > most_bytes_per_second ||
-        *latency > most_latency_s)
+    if (*bandwidth < least_bytes_per_second || *bandwidth > max_bytes_per_second ||
+        *latency > max_latency_s)
         throw_wrong_value("--link", "1 to 1e15 bytes a second and at most 3600 s", text);
     return {*bandwidth, *latency};
 }

@@ -7,13 +7,13 @@
 //         std::string algorithm = "ring";
 //     };
 //
-//     SweepOptions mine;
-//     Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
-//     options.add_int("--steps", mine.steps, {1, 100000}, "training steps");
-//     options.add_choice("--algorithm", mine.algorithm, {"ring", "tree"},
+//     SweepOptions options;
+//     Options parser("buckets", "Why 25 MB? Sweeps the size of a bucket.");
+//     parser.add_int("--steps", options.steps, {1, 100000}, "training steps");
+//     parser.add_choice("--algorithm", options.algorithm, {"ring", "tree"},
 //                        "how gradients are summed");
-//     options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
-//     const CommonOptions common = options.parse(argc, argv);
+//     parser.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
+//     const CommonOptions common = parser.parse(argc, argv);
 #include <cstdint>
 #include <exception>
 #include <filesystem>

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& event) {
+std::string to_string(const Json& event) {
     return event.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -35,11 +35,11 @@ double microseconds(std::chrono::steady_clock::duration time) {
 
 // Returns an event without a time, which names a track or sorts it.
 std::string metadata(const char* what, Track track, const char* key, const Json& value) {
-    return text_of({{"ph", "M"},
-                    {"name", what},
-                    {"pid", track.process},
-                    {"tid", thread_id(track)},
-                    {"args", {{key, value}}}});
+    return to_string({{"ph", "M"},
+                      {"name", what},
+                      {"pid", track.process},
+                      {"tid", thread_id(track)},
+                      {"args", {{key, value}}}});
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
@@ -90,7 +90,7 @@ void Trace::add(Track track, const std::string& name, Time begin, Time end,
                   {"dur", microseconds(end - begin)}};
     for (const auto& [key, value] : arguments)
         event["args"][key] = value;
-    append(text_of(event));
+    append(to_string(event));
 }
 
 std::string Trace::events() const {

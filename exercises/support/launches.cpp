@@ -182,7 +182,7 @@ static const char* const no_kernel =
     ": the result is right, but no kernel of yours has run. It is to be made on the device: its "
     "data never comes to the host.";
 
-static std::string text_of(unsigned int blocks, unsigned int threads) {
+static std::string to_string(unsigned int blocks, unsigned int threads) {
     return std::to_string(blocks) + (blocks == 1 ? " block of " : " blocks of ") +
            std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
@@ -196,13 +196,13 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
         throw Wrong(what + no_kernel);
     std::string shapes;
     for (const SeenLaunch& launch : launches)
-        shapes += (shapes.empty() ? "" : ", ") + text_of(launch.blocks, launch.threads);
+        shapes += (shapes.empty() ? "" : ", ") + to_string(launch.blocks, launch.threads);
     const auto asked = std::ranges::find_if(launches, [&](const SeenLaunch& launch) {
         return launch.blocks == blocks && launch.threads == threads;
     });
     if (asked == launches.end() || (blocks == 1 && launches.size() > 1))
         throw Wrong(what + ": the result is right, but the contract asks for " +
-                    text_of(blocks, threads) +
+                    to_string(blocks, threads) +
                     (blocks == 1 ? " to do it in one launch" : " in a launch") +
                     ", and you have launched " + shapes + ".");
     const bool work_together = std::ranges::any_of(launches, &SeenLaunch::works_together);
@@ -211,7 +211,7 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
     });
     if (threads > 1 && work_together && !as_asked)
         throw Wrong(what + ": the result is right, but in your launch of " +
-                    text_of(blocks, threads) +
+                    to_string(blocks, threads) +
                     " the threads of a block never wait for each other. They do so in another "
                     "launch, among " +
                     shapes + ": is all of the work shared by as many blocks as the contract says?");

@@ -40,7 +40,7 @@ Arrays at_the_end(const MessagePlan& plan, int ranks) {
     return arrays;
 }
 
-std::string text_of(std::size_t round, const PlannedMessage& message) {
+std::string to_string(std::size_t round, const PlannedMessage& message) {
     return "In your round " + std::to_string(round) + " rank " + std::to_string(message.from) +
            " sends chunk " + std::to_string(message.first) +
            (message.count == 1 ? "" : " and " + std::to_string(message.count - 1) + " after it") +
@@ -51,10 +51,10 @@ void check_message(const MessagePlan& plan, int ranks, std::size_t round,
                    const PlannedMessage& message) {
     const auto is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
     if (!is_rank(message.from) || !is_rank(message.to) || message.from == message.to)
-        throw Wrong(text_of(round, message) + ". There are the ranks 0 to " +
+        throw Wrong(to_string(round, message) + ". There are the ranks 0 to " +
                     std::to_string(ranks - 1) + ", and no rank sends to itself.");
     if (message.first < 0 || message.count < 1 || message.first > plan.chunks - message.count)
-        throw Wrong(text_of(round, message) + ". There are the chunks 0 to " +
+        throw Wrong(to_string(round, message) + ". There are the chunks 0 to " +
                     std::to_string(plan.chunks - 1) + ", and a message has one or more.");
 }
 
@@ -105,7 +105,7 @@ void check_plan(const MessagePlan& plan, int ranks) {
                 auto& come = arrivals[{message.to, c}];
                 come.push_back(message.arrival);
                 if (come.size() > 1 && std::ranges::count(come, Arrival::replace) > 0)
-                    throw Wrong(text_of(round, message) +
+                    throw Wrong(to_string(round, message) +
                                 ", to which that chunk comes from another rank as well in this "
                                 "round, and one of the two is to replace what it has. Which of "
                                 "them stays?");

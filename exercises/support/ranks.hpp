@@ -37,7 +37,7 @@ std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
                            const std::function<bool(std::size_t)>& is_right);
 
 // The largest number of ranks that can be told apart in a sum of share_that_tells().
-inline constexpr int most_told_apart = 8;
+inline constexpr int max_told_apart = 8;
 
 // Returns the summand of rank r in a sum that shows which ranks are in it: 8^r, exactly.
 float share_that_tells(int rank);

@@ -44,8 +44,8 @@ Variable divide(Variable a, Variable b) {
     //: [](const Tensor&, Tape::InputGradients&) {}
     if (a.value().shape() != b.value().shape())
         throw std::invalid_argument("divide needs two tensors of one shape, not " +
-                                    text_of(a.value().shape()) + " and " +
-                                    text_of(b.value().shape()));
+                                    to_string(a.value().shape()) + " and " +
+                                    to_string(b.value().shape()));
     Device& device = a.tape->device();
     const Tensor quotient(device, a.value().shape());
     const std::size_t n = quotient.size();

@@ -13,7 +13,7 @@ constexpr std::size_t longest = 30'000, behind = 4;  // elements; the last four 
 // Returns the value of element `i` of `rank` before call number `call`. No two elements of a call
 // are equal, and none is equal to one of the call before.
 float element(int rank, std::size_t i, int call) {
-    return static_cast<float>(static_cast<std::size_t>(call % 2 * most_peers + rank) * 32'768 + i);
+    return static_cast<float>(static_cast<std::size_t>(call % 2 * max_peers + rank) * 32'768 + i);
 }
 
 // Calls the candidate once, and returns whether this rank's array is right.

@@ -29,7 +29,7 @@ __global__ void widen_all(const __nv_bfloat16* narrow, std::size_t count, float*
 // overwrite this rank's summand. The other ranks may read the other chunks until the next
 // handshake.
 __global__ void sum_own_chunk(const __grid_constant__ Collective collective, std::size_t chunk) {
-    __shared__ const __nv_bfloat16* inputs[most_peers];
+    __shared__ const __nv_bfloat16* inputs[max_peers];
     __shared__ bool are_ready;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {

@@ -51,7 +51,7 @@ awk -F'\t' -v OFS='\t' '
         print "gpu_table.sh does not know how many bytes " kernel " moves: give it a line." >"/dev/stderr"
         failed = 1
     }
-    function text_of(bytes) {
+    function to_string(bytes) {
         return bytes < 10240 ? bytes " B" : bytes < 10485760 ? int(bytes / 1024 + 0.5) " KiB" : int(bytes / 1048576 + 0.5) " MiB"
     }
     FNR == NR { registers[$1] = $2; next }
@@ -64,7 +64,7 @@ awk -F'\t' -v OFS='\t' '
         shape = kernel == "gemm" ? "gemm " word[3] " x " word[4] " x " word[5] : kernel
         blocks = threads = priority = ""
         if (kernel != "gemm") { blocks = word[3]; threads = word[4]; priority = word[5] < 0 ? "high" : "" }
-        row = shape "\t" blocks "\t" threads "\t" text_of(bytes_of(kernel, a)) "\t" priority
+        row = shape "\t" blocks "\t" threads "\t" to_string(bytes_of(kernel, a)) "\t" priority
         if (!(row in times)) { rows[++all] = row; name[row] = word[6] }
         times[row]++
     }

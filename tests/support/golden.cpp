@@ -59,13 +59,13 @@ T parse(const std::string& word, const Lines& lines) {
 
 // The present line holds `name dims...`; the values follow, one line for each row or picture.
 GoldenTensor parse_tensor(Lines& lines) {
-    constexpr std::size_t most_numbers =
+    constexpr std::size_t max_numbers =
         1 << 20;  // no golden file holds more; a broken one shall not eat memory
     GoldenTensor tensor;
     std::size_t count = 1;
     for (std::size_t i = 1; i < lines.words().size(); i++) {
         tensor.shape.push_back(parse<std::size_t>(lines.words()[i], lines));
-        if (tensor.shape.back() == 0 || tensor.shape.back() > most_numbers / count)
+        if (tensor.shape.back() == 0 || tensor.shape.back() > max_numbers / count)
             lines.fail("'" + lines.words()[i] + "' is no dimension of a small tensor");
         count *= tensor.shape.back();
     }

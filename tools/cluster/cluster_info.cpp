@@ -73,23 +73,23 @@ int show_links(World& world, const CommonOptions& common) {
 
 // Returns the counts of --ranks, or the usual ones. Throws OptionError if the job has too few
 // ranks.
-std::vector<int> counts_of(const TourOptions& mine, int world_size) {
-    for (const int ranks : mine.counts)
+std::vector<int> counts_of(const TourOptions& options, int world_size) {
+    for (const int ranks : options.counts)
         if (ranks > world_size)
             throw OptionError("--ranks " + std::to_string(ranks) + " are more than the " +
                               std::to_string(world_size) +
                               " of this job: start more, or leave them out.");
-    return mine.counts.empty() ? usual_counts(world_size) : mine.counts;
+    return options.counts.empty() ? usual_counts(world_size) : options.counts;
 }
 
 // Returns the seconds of --compute; 0 if the network is to compute.
-double sleep_of(const TourOptions& mine) {
-    if (mine.compute.empty())
+double sleep_of(const TourOptions& options) {
+    if (options.compute.empty())
         return 0;
-    const std::optional<double> seconds = parse_seconds(mine.compute);
+    const std::optional<double> seconds = parse_seconds(options.compute);
     if (!seconds || *seconds < 1e-3 || *seconds > 10)
         throw OptionError("--compute needs a time from 1ms to 10s, such as 40ms, not '" +
-                          mine.compute + "'.");
+                          options.compute + "'.");
     return *seconds;
 }
 
@@ -111,16 +111,16 @@ ClusterLinks links_of_scaling(World& world, const CommonOptions& common) {
     return links;
 }
 
-int show_scaling(World& world, const CommonOptions& common, const TourOptions& mine) {
+int show_scaling(World& world, const CommonOptions& common, const TourOptions& options) {
     ScalingOptions scaling;
-    scaling.sleep_s = sleep_of(mine);
-    scaling.counts = counts_of(mine, world.world_size());
+    scaling.sleep_s = sleep_of(options);
+    scaling.counts = counts_of(options, world.world_size());
     scaling.rounds = common.quick ? 2 : 5;
-    scaling.order = mine.order;
+    scaling.order = options.order;
     CsvWriter file(world.has_rank_0() ? common.csv : "", scaling_columns());
     const ClusterLinks links = links_of_scaling(world, common);
     for (const bool is_strong : {false, true}) {
-        if (is_strong ? !mine.strong : mine.strong && !mine.weak)
+        if (is_strong ? !options.strong : options.strong && !options.weak)
             continue;
         scaling.is_strong = is_strong;
         const std::vector<ScalingPoint> points = measure_scaling(world, scaling, links);
@@ -139,9 +139,9 @@ std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char*
     require_writable(common);
     if (common.processes)
         return launch_processes(common, argv);
-    if (ranks > most_ranks)
+    if (ranks > max_ranks)
         throw OptionError("--ranks " + std::to_string(ranks) + " are more than the " +
-                          std::to_string(most_ranks) +
+                          std::to_string(max_ranks) +
                           " that are started on one machine: start them by mpirun or srun.");
     (kernels_run_on_cpu ? common.processes : common.ranks) = ranks;
     std::string number = std::to_string(ranks), option = "--processes";
@@ -150,41 +150,44 @@ std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char*
     return launch_processes(common, words.data());
 }
 
-void add_tour_options(Options& options, TourOptions& mine) {
-    options.add_choice("--show", mine.show, {"where", "links", "scaling"}, "what to show");
-    options.add_ints("--ranks", mine.counts, {1, most_ranks_over_nodes},
-                     "scaling: how many train together, in turn (1, 2, 4 and so on)");
-    options.add_flag("--weak", mine.weak, "scaling: every rank has as much to do as one alone");
-    options.add_flag("--strong", mine.strong, "scaling: the ranks share what one alone has to do");
-    options.add_text("--compute", mine.compute,
-                     "scaling: ranks that sleep for this time, such as 40ms, and no network");
-    mine.order.add_to(options);
-    options.refuse({"--shape"}, "the tour shows the nodes that are there");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
-    options.refuse({"--link"}, "the tour shows the links that are there");
-    options.example("--show where", "four ranks of this machine");
-    options.example("--show scaling --ranks 1,2,4 --compute 40ms", "ranks that sleep");
-    options.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
+void add_tour_options(Options& parser, TourOptions& options) {
+    parser.add_choice("--show", options.show, {"where", "links", "scaling"}, "what to show");
+    parser.add_ints("--ranks", options.counts, {1, max_ranks_over_nodes},
+                    "scaling: how many train together, in turn (1, 2, 4 and so on)");
+    parser.add_flag("--weak", options.weak, "scaling: every rank has as much to do as one alone");
+    parser.add_flag("--strong", options.strong,
+                    "scaling: the ranks share what one alone has to do");
+    parser.add_text("--compute", options.compute,
+                    "scaling: ranks that sleep for this time, such as 40ms, and no network");
+    options.order.add_to(parser);
+    parser.refuse({"--shape"}, "the tour shows the nodes that are there");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
+    parser.refuse({"--link"}, "the tour shows the links that are there");
+    parser.example("--show where", "four ranks of this machine");
+    parser.example("--show scaling --ranks 1,2,4 --compute 40ms", "ranks that sleep");
+    parser.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
 }
 
 int run_cluster_info(int argc, char** argv) {
     const RankPlace place = place_of_process();
-    TourOptions mine;
-    Options options("cluster_info", "Where are the ranks, and what do their links carry?");
-    add_tour_options(options, mine);
-    CommonOptions common = options.parse(argc, argv);
-    if (mine.show != "scaling" &&
-        (!mine.counts.empty() || mine.weak || mine.strong || !mine.compute.empty()))
+    TourOptions options;
+    Options parser("cluster_info", "Where are the ranks, and what do their links carry?");
+    add_tour_options(parser, options);
+    CommonOptions common = parser.parse(argc, argv);
+    if (options.show != "scaling" &&
+        (!options.counts.empty() || options.weak || options.strong || !options.compute.empty()))
         throw OptionError(
             "--ranks, --weak, --strong and --compute are for scaling: leave them out, or say "
             "--show scaling (./book cluster scale).");
-    const int ranks = mine.counts.empty() ? usual_ranks : *std::ranges::max_element(mine.counts);
+    const int ranks =
+        options.counts.empty() ? usual_ranks : *std::ranges::max_element(options.counts);
     if (const std::optional<int> status = start_ranks(ranks, common, argc, argv))
         return *status;
     World world(common);
-    if (mine.show == "where")
-        return show_where(world, common, place, mine.order);
-    return mine.show == "links" ? show_links(world, common) : show_scaling(world, common, mine);
+    if (options.show == "where")
+        return show_where(world, common, place, options.order);
+    return options.show == "links" ? show_links(world, common)
+                                   : show_scaling(world, common, options);
 }
 
 }  // namespace

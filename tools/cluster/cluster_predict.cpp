@@ -15,7 +15,7 @@ using namespace ddp;
 struct PredictOptions {
     std::string parameters, link, backward;
     std::optional<std::string> forward, recorded, late;
-    int ranks = 8, most_ranks = 256;
+    int ranks = 8, max_ranks = 256;
 };
 
 double require_seconds(const std::string& option, const std::string& text) {
@@ -37,17 +37,18 @@ simulator::Link require_link(const std::string& text) {
     return simulator::straight_link(*alpha, *bandwidth);
 }
 
-ForeignTraining training_of(const PredictOptions& mine) {
-    if (mine.parameters.empty() || mine.link.empty() || (mine.backward.empty() && !mine.recorded))
+ForeignTraining training_of(const PredictOptions& options) {
+    if (options.parameters.empty() || options.link.empty() ||
+        (options.backward.empty() && !options.recorded))
         throw OptionError(
             "predict takes --parameters LIST, --link ALPHA,BETA and --backward TIME, such as "
             "--parameters list --link 50us,1.2GB/s --backward 120ms.");
-    ForeignTraining training = read_training(mine.parameters);
-    training.link = require_link(mine.link);
+    ForeignTraining training = read_training(options.parameters);
+    training.link = require_link(options.link);
     if (training.times_s.empty())
-        training.backward_s = require_seconds("--backward", mine.backward);
+        training.backward_s = require_seconds("--backward", options.backward);
     training.forward_s =
-        mine.forward ? require_seconds("--forward", *mine.forward) : training.backward_s / 2;
+        options.forward ? require_seconds("--forward", *options.forward) : training.backward_s / 2;
     return training;
 }
 
@@ -161,27 +162,28 @@ void show_ranks(const ForeignTraining& training, int most, bool is_whole, CsvWri
 }
 
 int run_predict(int argc, char** argv) {
-    PredictOptions mine;
-    Options options("predict", "What would a training do on more ranks?");
-    options.add_text("--parameters", mine.parameters, "a file: a line 'name elements type' each");
-    options.add_text("--link", mine.link, "ALPHA,BETA of a message: 50us,1.2GB/s");
-    options.add_text("--backward", mine.backward, "how long one rank's backward takes: 120ms");
-    options.add_text("--forward", mine.forward, "the same of forward (half of backward)");
-    options.add_text("--recorded", mine.recorded, "TIME,BUCKETS of a step in `./book read`");
-    options.add_text("--late", mine.late, "by how much its last rank comes late");
-    options.add_int("--ranks", mine.ranks, {2, 4096}, "for which the cap is chosen");
-    options.add_int("--most-ranks", mine.most_ranks, {2, 4096}, "the last row of the second table");
-    options.with_quick("--most-ranks", [&] { mine.most_ranks = 64; });
-    options.refuse({"--processes", "--slowly", "--timeout"}, "ranks are only simulated here");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
-    options.example("--parameters list --link 50us,1.2GB/s --backward 120ms", "eight ranks");
-    const CommonOptions common = options.parse(argc, argv);
-    const ForeignTraining training = training_of(mine);
+    PredictOptions options;
+    Options parser("predict", "What would a training do on more ranks?");
+    parser.add_text("--parameters", options.parameters, "a file: a line 'name elements type' each");
+    parser.add_text("--link", options.link, "ALPHA,BETA of a message: 50us,1.2GB/s");
+    parser.add_text("--backward", options.backward, "how long one rank's backward takes: 120ms");
+    parser.add_text("--forward", options.forward, "the same of forward (half of backward)");
+    parser.add_text("--recorded", options.recorded, "TIME,BUCKETS of a step in `./book read`");
+    parser.add_text("--late", options.late, "by how much its last rank comes late");
+    parser.add_int("--ranks", options.ranks, {2, 4096}, "for which the cap is chosen");
+    parser.add_int("--most-ranks", options.max_ranks, {2, 4096},
+                   "the last row of the second table");
+    parser.with_quick("--most-ranks", [&] { options.max_ranks = 64; });
+    parser.refuse({"--processes", "--slowly", "--timeout"}, "ranks are only simulated here");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
+    parser.example("--parameters list --link 50us,1.2GB/s --backward 120ms", "eight ranks");
+    const CommonOptions common = parser.parse(argc, argv);
+    const ForeignTraining training = training_of(options);
     std::optional<Recorded> recorded;
-    if (mine.recorded)
-        recorded = require_recorded(*mine.recorded);
+    if (options.recorded)
+        recorded = require_recorded(*options.recorded);
     const double late_s =
-        mine.late ? std::min(require_seconds("--late", *mine.late), training.forward_s) : 0;
+        options.late ? std::min(require_seconds("--late", *options.late), training.forward_s) : 0;
     double bytes = 0;
     for (const GradientSize& parameter : training.parameters)
         bytes += static_cast<double>(parameter.bytes());
@@ -191,10 +193,10 @@ int run_predict(int argc, char** argv) {
               << format_seconds(training.backward_s) << ".\n\n";
     CsvWriter file(common.csv, {"table", "ranks", "bucket_cap_mb", "buckets", "step_s", "compute_s",
                                 "communication_s", "hidden"});
-    show_caps(training, mine.ranks, recorded, file);
+    show_caps(training, options.ranks, recorded, file);
     if (recorded)
-        show_changes(training, mine.ranks, late_s, file);
-    show_ranks(training, mine.most_ranks, recorded.has_value(), file);
+        show_changes(training, options.ranks, late_s, file);
+    show_ranks(training, options.max_ranks, recorded.has_value(), file);
     return 0;
 }
 

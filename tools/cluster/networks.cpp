@@ -131,7 +131,7 @@ std::string addresses_elsewhere(Rank& rank, const std::vector<std::size_t>& spea
 // Returns the network of this rank's node, by its addresses and by what was sent.
 NodeNetwork own_network(const std::string& node, const std::string& addresses,
                         const SentBytes& sent) {
-    NodeNetwork network{node, "", "", 0, most_between({}, sent), 0};
+    NodeNetwork network{node, "", "", 0, max_between({}, sent), 0};
     find_interface(addresses, network);
     if (const auto found = sent.find(network.interface); found != sent.end())
         network.sent = found->second;

@@ -17,11 +17,11 @@ using cuda_on_cpu::ChangedAccess;
 using cuda_on_cpu::Exploration;
 using cuda_on_cpu::ExplorationOptions;
 
-constexpr std::size_t most_streams = 2;
+constexpr std::size_t max_streams = 2;
 
 // All that rank 0 must know of each rank.
 struct ExploredRank {
-    std::array<cudaStream_t, most_streams> streams;
+    std::array<cudaStream_t, max_streams> streams;
     std::byte* arena;
     std::size_t arena_bytes;
     DeviceErrorReport* error_report;
@@ -83,7 +83,7 @@ ChangedAccess with_mistake(const Mistake& mistake, bool is_store, std::memory_or
 CodePlaces code;
 
 ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<ExploredRank>& ranks,
-                             const std::optional<Mistake>& mistake, double most_seconds,
+                             const std::optional<Mistake>& mistake, double max_seconds,
                              std::set<FlagPlace>* flag_places) {
     ExploredResult result;
     Places places(explored.streams);
@@ -98,7 +98,7 @@ ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<Exp
     }
     options.what_is_wrong = [&] { return wrong_results(explored, ranks); };
     options.is_indifferent = [&](const std::byte* address) { return places.is_record(address); };
-    options.most_seconds = most_seconds;
+    options.max_seconds = max_seconds;
     if (mistake)
         options.change = [&](const cuda_on_cpu::AtomicAccess& access) {
             if (places.flag_at(access.address) != mistake->flag ||
@@ -157,7 +157,7 @@ class WithBlocks {
 };
 
 ExploredResult explore_world(const ExploredCase& explored, const std::optional<Mistake>& mistake,
-                             double most_seconds, std::set<FlagPlace>* flag_places) {
+                             double max_seconds, std::set<FlagPlace>* flag_places) {
     CommonOptions options;
     options.ranks = explored.ranks;
     options.timeout_s = 0;  // the other ranks wait for rank 0, which explores
@@ -166,7 +166,7 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
     const auto work = [&](Rank& rank) {
         Peers peers(rank, (64 << 10) + (explored.has_fifos ? sizeof(Fifo) : 0));
         CaseArrays arrays(peers, explored);
-        std::array<Stream, most_streams> streams;
+        std::array<Stream, max_streams> streams;
         launch_rounds(peers, explored, arrays,
                       std::span(streams).first(static_cast<std::size_t>(explored.streams)));
         // Leaves to the explorer alone what a kernel reports in an execution: a watchdog that finds
@@ -183,7 +183,7 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
                          arrays.output.data(),
                          explored.has_fifos ? peers.extension<CaseFifo>().fifo.data() : nullptr});
         if (rank.rank() == 0)
-            result = explore_ranks(explored, ranks, mistake, most_seconds, flag_places);
+            result = explore_ranks(explored, ranks, mistake, max_seconds, flag_places);
         rank.barrier();
     };
     const WithBlocks shape(explored.blocks);
@@ -194,15 +194,15 @@ ExploredResult explore_world(const ExploredCase& explored, const std::optional<M
 }  // namespace
 
 ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mistake>& mistake,
-                            double most_seconds) {
-    return explore_world(explored, mistake, most_seconds, nullptr);
+                            double max_seconds) {
+    return explore_world(explored, mistake, max_seconds, nullptr);
 }
 
 std::set<FlagPlace> flag_places_of(const ExploredCase& explored) {
     // Generous: each place is looked up by a program, which takes long on a busy machine.
-    constexpr double most_seconds = 600;
+    constexpr double max_seconds = 600;
     std::set<FlagPlace> places;
-    if (!explore_world(explored, std::nullopt, most_seconds, &places).exploration.is_complete)
+    if (!explore_world(explored, std::nullopt, max_seconds, &places).exploration.is_complete)
         throw std::runtime_error(explored.algorithm + ": not all of its flags were seen");
     return places;
 }

@@ -32,7 +32,7 @@ struct ExploredResult {
 
 // Explores a case for at most so many seconds.
 ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mistake>& mistake,
-                            double most_seconds);
+                            double max_seconds);
 
 // A place where a case awaits a flag, or raises it.
 struct FlagPlace {

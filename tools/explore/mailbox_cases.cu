@@ -15,7 +15,7 @@ __global__ void take_mail(const __grid_constant__ PeersView view,
                           const __grid_constant__ OperationRecord record, int workers,
                           std::byte* to) {
     constexpr std::size_t bytes = message_floats * sizeof(float);
-    int taken[most_peers] = {};
+    int taken[max_peers] = {};
     int first = 1;
     if (!begin_operation(view, record))
         return;

@@ -13,7 +13,7 @@ using cuda_on_cpu::Exploration;
 using cuda_on_cpu::ExploredFailure;
 using cuda_on_cpu::ExploredStep;
 
-constexpr std::size_t most_lines = 24;
+constexpr std::size_t max_lines = 24;
 
 std::string rank_text(int stream) {
     return "rank " + std::to_string(stream);
@@ -99,7 +99,7 @@ std::string timeline_of(const Exploration& exploration, const Places& places, in
     for (const ExploredStep& step : exploration.timeline)
         if (is_about_data(step, places) || &step == &exploration.timeline.back())
             steps.push_back(step);
-    const std::size_t left_out = steps.size() - std::min(steps.size(), most_lines);
+    const std::size_t left_out = steps.size() - std::min(steps.size(), max_lines);
     std::string text;
     for (int rank = 0; rank < ranks; rank++) {
         text.resize(static_cast<std::size_t>(rank) * column_width(ranks), ' ');

@@ -280,7 +280,7 @@ void BatchNorm2d::require_shape(const Tensor& x) const {
     const int channels = running_mean.dim(0);
     if (x.shape().size() != 4 || x.dim(1) != channels)
         throw std::invalid_argument(name() + " takes [batch, " + std::to_string(channels) +
-                                    ", height, width], not " + text_of(x.shape()));
+                                    ", height, width], not " + to_string(x.shape()));
 }
 
 Variable BatchNorm2d::forward(Variable input) {
@@ -288,7 +288,7 @@ Variable BatchNorm2d::forward(Variable input) {
     require_shape(x);
     const NormSizes s = norm_sizes(x);
     if (is_training() && s.batch * s.plane < 2)
-        throw std::invalid_argument(name() + " cannot train on " + text_of(x.shape()) +
+        throw std::invalid_argument(name() + " cannot train on " + to_string(x.shape()) +
                                     ": the variance of one value a channel is not known; give it "
                                     "a larger batch");
     const Moments moments = is_training() ? batch_moments(s, x, running_mean, running_var)

@@ -112,14 +112,14 @@ __global__ void sum_over_samples(int batch, int channels, const float* sums, flo
 ConvSizes conv_sizes(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
     if (x.shape().size() != 4 || x.dim(1) != shape.in_channels)
         throw std::invalid_argument(name + " takes [batch, " + std::to_string(shape.in_channels) +
-                                    ", height, width], not " + text_of(x.shape()));
+                                    ", height, width], not " + to_string(x.shape()));
     ConvSizes s{};
     s.batch = x.dim(0), s.channels = x.dim(1), s.height = x.dim(2), s.width = x.dim(3);
     s.kernel = shape.kernel, s.stride = shape.stride, s.padding = shape.padding;
     s.out_channels = shape.out_channels;
     if (std::min(s.height, s.width) + 2 * s.padding < s.kernel)
         throw std::invalid_argument(name + " has a window of " + std::to_string(s.kernel) +
-                                    " pixels, more than the picture of " + text_of(x.shape()) +
+                                    " pixels, more than the picture of " + to_string(x.shape()) +
                                     " with its padding");
     s.out_height = (s.height + 2 * s.padding - s.kernel) / s.stride + 1;
     s.out_width = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;

@@ -73,7 +73,7 @@ void require_dimension(const char* operation, const Tensor& x, std::size_t dimen
     if (dimension >= x.shape().size())
         throw std::invalid_argument(std::string(operation) + " needs a tensor with a dimension " +
                                     std::to_string(dimension) + ", counted from 0, and " +
-                                    text_of(x.shape()) + " has none");
+                                    to_string(x.shape()) + " has none");
 }
 
 // Returns the size of one place of a dimension: the product of the dimensions behind it.
@@ -108,7 +108,7 @@ Variable concat(const std::vector<Variable>& inputs, std::size_t dimension) {
         if (with_length(x, dimension, 0) != with_length(like, dimension, 0))
             throw std::invalid_argument("concat needs tensors that differ only in dimension " +
                                         std::to_string(dimension) + ", not " +
-                                        text_of(like.shape()) + " and " + text_of(x.shape()));
+                                        to_string(like.shape()) + " and " + to_string(x.shape()));
         places += x.dim(dimension);
     }
     const std::size_t inner = size_behind(like, dimension);
@@ -141,7 +141,7 @@ Variable slice(Variable x, std::size_t dimension, int first, int length) {
         throw std::invalid_argument("slice cannot take " + std::to_string(length) +
                                     " places from place " + std::to_string(first) +
                                     " on along dimension " + std::to_string(dimension) + " of " +
-                                    text_of(whole.shape()));
+                                    to_string(whole.shape()));
     const Band band = band_of(size_behind(whole, dimension), whole.dim(dimension), first, length);
     const Tensor part(whole.device(), with_length(whole, dimension, length));
     launch(part.device().stream(), grid_for(part.size()), take_band, part.size(), band,
@@ -164,7 +164,7 @@ Variable mean(Variable x, std::size_t dimension) {
     const int places = values.dim(dimension);
     if (places == 0)
         throw std::invalid_argument("mean needs at least one number, and dimension " +
-                                    std::to_string(dimension) + " of " + text_of(values.shape()) +
+                                    std::to_string(dimension) + " of " + to_string(values.shape()) +
                                     " has none");
     Shape shape = values.shape();
     shape.erase(shape.begin() + static_cast<int>(dimension));

@@ -14,7 +14,7 @@ Variable LinearRelu::forward(Variable input) {
     const Tensor x = input.value(), w = weight_->value;
     if (x.shape().size() != 2 || x.dim(1) != w.dim(1))
         throw std::invalid_argument(name() + " takes [batch, " + std::to_string(w.dim(1)) +
-                                    "], not " + text_of(x.shape()));
+                                    "], not " + to_string(x.shape()));
     Tensor y(x.device(), {x.dim(0), w.dim(0)});
     multiply_and_add_bias(x.device(), matrix(x), transposed(matrix(w)), bias_->value.data(),
                           y.data(), Activation::relu);

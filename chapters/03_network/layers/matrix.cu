@@ -60,17 +60,17 @@ __global__ void add_bias_to_rows(int rows, int columns, const float* bias, float
 // A block adds up rows: a thread has a strip of neighbouring columns, and the lanes beside it
 // have the next ones: a warp reads 32 numbers with one load; a CPU's thread makes vectors of its
 // strip. Groups of lanes share the rows.
-constexpr int most_lanes = kernels_run_on_cpu ? 1 : 32, strip = kernels_run_on_cpu ? 64 : 1;
-constexpr int most_groups = 8;
+constexpr int max_lanes = kernels_run_on_cpu ? 1 : 32, strip = kernels_run_on_cpu ? 64 : 1;
+constexpr int max_groups = 8;
 
 // Adds up term(i), i being the place of a number in the matrix, down each column.
 template <class Term>
 __device__ void add_up_columns(int rows, int columns, const Term term, float* sums,
                                bool accumulate) {
-    __shared__ float of_group[most_groups][most_lanes * strip];
+    __shared__ float of_group[max_groups][max_lanes * strip];
     const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
-    const int lanes = std::min(int{most_lanes}, threads), lane = thread % lanes;
-    const int groups = std::min(int{most_groups}, threads / lanes), group = thread / lanes;
+    const int lanes = std::min(int{max_lanes}, threads), lane = thread % lanes;
+    const int groups = std::min(int{max_groups}, threads / lanes), group = thread / lanes;
     const int width = lanes * strip;
     for (std::size_t tile : row_range((columns + width - 1) / width)) {
         const int first = static_cast<int>(tile) * width + lane * strip;
@@ -117,9 +117,9 @@ __global__ void relu_backward_and_add_up(int rows, int columns, const float* __r
 template <class... Parameters, class... Arguments>
 void launch_over_columns(Device& device, int columns, void (*kernel)(Parameters...),
                          const Arguments&... arguments) {
-    constexpr std::size_t width = std::size_t{most_lanes} * strip;
+    constexpr std::size_t width = std::size_t{max_lanes} * strip;
     const std::size_t tiles = (static_cast<std::size_t>(columns) + width - 1) / width;
-    launch(device.stream(), rows_for(tiles, most_lanes * most_groups), kernel, arguments...);
+    launch(device.stream(), rows_for(tiles, max_lanes * max_groups), kernel, arguments...);
 }
 
 }  // namespace

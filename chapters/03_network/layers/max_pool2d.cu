@@ -83,7 +83,7 @@ PoolSizes window_sizes(const std::string& name, const Tensor& x, int kernel, int
                                     " takes [batch, channels, height, width] with pictures "
                                     "of at least " +
                                     std::to_string(kernel) + " x " + std::to_string(kernel) +
-                                    " pixels, not " + text_of(x.shape()));
+                                    " pixels, not " + to_string(x.shape()));
     return {x.dim(0) * x.dim(1),
             x.dim(2),
             x.dim(3),

@@ -22,7 +22,7 @@ int Confusion::samples(int actual) const {
     return sum;
 }
 
-Confusion::Pair Confusion::most_confused() const {
+Confusion::Pair Confusion::max_confused() const {
     Pair most{0, 1, 0};
     for (int a = 0; a < classes; a++)
         for (int b = a + 1; b < classes; b++)

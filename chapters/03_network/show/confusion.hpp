@@ -24,7 +24,7 @@ struct Confusion {
     };
     // Returns the two classes that are mistaken for each other most often; of several such pairs
     // the first.
-    Pair most_confused() const;
+    Pair max_confused() const;
 };
 
 // Counts the model's predictions, in evaluation mode, over all batches of the order that

@@ -10,10 +10,10 @@
 namespace ddp {
 namespace {
 
-constexpr int most_columns = 20;  // of a table that a window can show
+constexpr int max_columns = 20;  // of a table that a window can show
 
-std::string most_confused_in_words(const Confusion& confusion) {
-    const auto [a, b, mistakes] = confusion.most_confused();
+std::string max_confused_in_words(const Confusion& confusion) {
+    const auto [a, b, mistakes] = confusion.max_confused();
     if (mistakes == 0)
         return "No sample was taken for one of another class.";
     return "Most often confused: " + class_name(a, confusion.classes) + " and " +
@@ -96,11 +96,11 @@ void show_confusion(const Confusion& confusion, const std::filesystem::path& csv
         table.row(cells);
     }
     table.note("A row for each class, and a column for each class that the network answered.");
-    table.note(most_confused_in_words(confusion));
-    if (confusion.classes <= most_columns)
+    table.note(max_confused_in_words(confusion));
+    if (confusion.classes <= max_columns)
         std::cout << table << "\n";
     else
-        std::cout << most_confused_in_words(confusion) << "\n\n";
+        std::cout << max_confused_in_words(confusion) << "\n\n";
 }
 
 void show_loader(const LoaderTimes& times) {

@@ -47,7 +47,7 @@ std::optional<sockaddr_in> look_up(const std::string& name, std::uint16_t port) 
     return result;
 }
 
-std::string text_of(const sockaddr_in& address) {
+std::string to_string(const sockaddr_in& address) {
     char text[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
     return text;
@@ -116,7 +116,7 @@ std::vector<std::string> own_addresses() {
         std::memcpy(&address, each->ifa_addr, sizeof address);
         addresses.insert(
             (each->ifa_flags & IFF_LOOPBACK) != 0 ? addresses.begin() : addresses.end(),
-            text_of(address));
+            to_string(address));
     }
     freeifaddrs(all);
     return addresses;
@@ -145,7 +145,7 @@ void Connection::send(const Message& message) {
     }
 }
 
-std::optional<Message> Connection::receive(std::size_t most_bytes) {
+std::optional<Message> Connection::receive(std::size_t max_bytes) {
     char bytes[16384];
     while (!closed_) {
         const ssize_t count = recv(socket_.number(), bytes, sizeof bytes, MSG_DONTWAIT);
@@ -155,10 +155,10 @@ std::optional<Message> Connection::receive(std::size_t most_bytes) {
             break;
         closed_ = count <= 0;
         received_.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-        if (received_.size() > most_bytes)
+        if (received_.size() > max_bytes)
             break;
     }
-    std::optional<Message> message = decode(received_, most_bytes);
+    std::optional<Message> message = decode(received_, max_bytes);
     if (!message && closed_)
         throw std::runtime_error("the other end of a connection is gone");
     return message;
@@ -168,7 +168,7 @@ std::string Connection::peer_address() const {
     sockaddr_in address{};
     socklen_t size = sizeof address;
     getpeername(socket_.number(), reinterpret_cast<sockaddr*>(&address), &size);
-    return text_of(address);
+    return to_string(address);
 }
 
 void Connection::finish() noexcept {

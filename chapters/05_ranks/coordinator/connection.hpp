@@ -55,8 +55,8 @@ class Connection {
     // Throws std::runtime_error if the other end is gone, or does not read for 10 seconds.
     void send(const Message& message);
     // Returns the next message if it has arrived; never waits. Throws std::runtime_error if the
-    // other end is gone or sends bytes that are not a message, of `most_bytes` at most.
-    std::optional<Message> receive(std::size_t most_bytes = most_message_bytes);
+    // other end is gone or sends bytes that are not a message, of `max_bytes` at most.
+    std::optional<Message> receive(std::size_t max_bytes = max_message_bytes);
     // Ends this direction: the other end still reads what was sent, and then sees the end.
     void finish() noexcept;
 

@@ -77,7 +77,7 @@ std::string encode(const Message& message) {
     put(fields, message.parts.size(), 4);
     for (const std::string& part : message.parts)
         put(fields, part);
-    if (fields.size() > most_message_bytes)
+    if (fields.size() > max_message_bytes)
         throw std::runtime_error("a message of " + std::to_string(fields.size()) +
                                  " bytes is too long for the host's exchanges: send large data "
                                  "from device to device");
@@ -86,11 +86,11 @@ std::string encode(const Message& message) {
     return bytes + fields;
 }
 
-std::optional<Message> decode(std::string& bytes, std::size_t most_bytes) {
+std::optional<Message> decode(std::string& bytes, std::size_t max_bytes) {
     if (bytes.size() < 4)
         return std::nullopt;
     const std::size_t size = number_at(bytes, 0, 4);
-    if (size > most_bytes)
+    if (size > max_bytes)
         throw_no_message();
     if (bytes.size() < 4 + size)
         return std::nullopt;

@@ -47,17 +47,17 @@ struct RunResult {
 };
 
 // Returns the bytes of a message as they travel: their count (4 bytes, little-endian), then the
-// fields. Throws std::runtime_error if they are more than most_message_bytes.
+// fields. Throws std::runtime_error if they are more than max_message_bytes.
 std::string encode(const Message& message);
 
 // The largest size of a message that is sent or accepted, ...
-inline constexpr std::size_t most_message_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t max_message_bytes = std::size_t{64} << 20;
 // ... and of the first one, from a process that may be no rank at all.
-inline constexpr std::size_t most_hello_bytes = 4096;
+inline constexpr std::size_t max_hello_bytes = 4096;
 
 // Removes the first whole message from the beginning of `bytes` and returns it; returns nothing
-// while bytes of it are missing. Throws std::runtime_error if no message of at most `most_bytes`
+// while bytes of it are missing. Throws std::runtime_error if no message of at most `max_bytes`
 // begins like this.
-std::optional<Message> decode(std::string& bytes, std::size_t most_bytes = most_message_bytes);
+std::optional<Message> decode(std::string& bytes, std::size_t max_bytes = max_message_bytes);
 
 }  // namespace ddp

@@ -70,7 +70,7 @@ SentBytes sent_bytes() {
     return sent;
 }
 
-Traffic most_between(const SentBytes& before, const SentBytes& after) {
+Traffic max_between(const SentBytes& before, const SentBytes& after) {
     Traffic most;
     for (const auto& [name, bytes] : after) {
         const auto earlier = before.find(name);

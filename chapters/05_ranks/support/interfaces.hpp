@@ -32,6 +32,6 @@ struct Traffic {
     std::string interface;
     std::uint64_t bytes = 0;
 };
-Traffic most_between(const SentBytes& before, const SentBytes& after);
+Traffic max_between(const SentBytes& before, const SentBytes& after);
 
 }  // namespace ddp

@@ -152,7 +152,7 @@ void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) 
             end_with("rank " + std::to_string(own) + " waited " + format_fixed(waited.count(), 1) +
                      " s in " + call + " for " +
                      (!stopped.empty()     ? stopped + ", which is stopped"
-                      : is_known(silence_) ? text_of(silence_.get())
+                      : is_known(silence_) ? to_string(silence_.get())
                                            : "the other ranks: were all of them started?"));
     }
 }

@@ -16,7 +16,7 @@ namespace ddp {
 namespace {
 
 constexpr std::size_t longest_line = 1000;  // MPI_Publish_name takes 1,023 bytes
-constexpr std::size_t most_named = 3;       // of the nodes, in a sentence
+constexpr std::size_t max_named = 3;        // of the nodes, in a sentence
 
 // ---- What this process knows
 
@@ -86,14 +86,14 @@ ClosedPort find_closed_port(const NodeReport& own, const std::vector<NodeReport>
 // Returns "node1 (10.77.0.2), node2 (10.77.0.3) and 60 more".
 std::string names_of(const std::vector<NodeReport>& nodes, const NodeReport& own) {
     std::string names;
-    for (std::size_t h = 0; h < std::min(nodes.size(), most_named); h++) {
+    for (std::size_t h = 0; h < std::min(nodes.size(), max_named); h++) {
         const auto network = find_own_network(nodes[h], {own});
         names += (h == 0 ? "" : ", ") + nodes[h].node;
         if (network != nodes[h].networks.end())
             names += " (" + network->address + ")";
     }
-    if (nodes.size() > most_named)
-        names += " and " + std::to_string(nodes.size() - most_named) + " more";
+    if (nodes.size() > max_named)
+        names += " and " + std::to_string(nodes.size() - max_named) + " more";
     return names;
 }
 
@@ -195,7 +195,7 @@ Silence silence_of(const NodeReport& own, const std::vector<std::string>& lines)
     return silence;
 }
 
-std::string text_of(const Silence& silence) {
+std::string to_string(const Silence& silence) {
     for (const NodeReport& node : silence.others)
         if (!node.stopped.empty())
             return node.stopped + " of " + node.node + ", which is stopped";

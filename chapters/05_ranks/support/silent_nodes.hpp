@@ -53,6 +53,6 @@ Silence silence_of(const NodeReport& own, const std::vector<std::string>& lines)
 
 // Returns what follows "rank 0 waited 10.1 s in MPI_Bcast for ": who has not answered, by which
 // interfaces, and what to do about it.
-std::string text_of(const Silence& silence);
+std::string to_string(const Silence& silence);
 
 }  // namespace ddp

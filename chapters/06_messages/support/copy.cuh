@@ -74,11 +74,11 @@ __device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::
 // compute.
 inline unsigned int blocks_of_rank(int ranks) {
     return std::clamp(device_limits().multiprocessors / (2 * static_cast<unsigned int>(ranks)), 1u,
-                      static_cast<unsigned int>(most_blocks));
+                      static_cast<unsigned int>(max_blocks));
 }
 
 // The threads of a block that copies. A thread may then have 128 registers.
-inline constexpr unsigned int most_copy_threads = 512;
+inline constexpr unsigned int max_copy_threads = 512;
 
 // Returns the launch shape of a copy: blocks enough to keep a GPU's memory busy, few enough for the
 // kernels of all `ranks` to run at the same time. On a CPU shape_on_cpu.
@@ -86,7 +86,7 @@ inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
     const unsigned int most = blocks_of_rank(ranks);
     if (kernels_run_on_cpu)
         return shape_on_cpu(most);
-    constexpr std::size_t threads = most_copy_threads, bytes_per_thread = 64;
+    constexpr std::size_t threads = max_copy_threads, bytes_per_thread = 64;
     const std::size_t blocks =
         std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most);
     return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads))};

@@ -45,7 +45,7 @@ SharedDevice find_shared_device(Rank& rank) {
         const std::string& address = addresses[static_cast<std::size_t>(r)];
         if (member.node != rank.node())
             continue;
-        device.most_ranks = std::max(device.most_ranks, ++ranks_on[address]);
+        device.max_ranks = std::max(device.max_ranks, ++ranks_on[address]);
         if (address != device.address)
             continue;
         device.ranks.push_back(r);

@@ -15,7 +15,7 @@ struct SharedDevice {
     std::vector<int> ranks;   // in order, this rank among them
     bool is_only_one = true;  // all ranks of the node are among them
     int processes = 1;        // in which they are
-    int most_ranks = 1;       // on any one device of the node: the same for all of its ranks
+    int max_ranks = 1;        // on any one device of the node: the same for all of its ranks
 };
 
 // Returns this rank's current device, and who shares it. All ranks call it together.

@@ -51,7 +51,7 @@ bool add_job(Table& table, Pace& pace, const CommonOptions& options, bool shows_
         table.note("These ranks are on several nodes, and kernels do not reach so far.");
         return world.has_rank_0();
     }
-    if (shows_sums && ranks > 1 && ranks <= most_ranks_of_partial_sums)
+    if (shows_sums && ranks > 1 && ranks <= max_ranks_of_partial_sums)
         world.run(show_partial_sums);
     double measured = 0;
     world.run([&](Rank& rank) {

@@ -18,7 +18,7 @@ using RankSet = int;
 
 std::string digits_of_ranks(RankSet ranks) {
     std::string digits;
-    for (int r = 0; r < most_ranks_of_partial_sums; r++)
+    for (int r = 0; r < max_ranks_of_partial_sums; r++)
         if (ranks >> r & 1)
             digits += std::to_string(r);
     return digits;
@@ -31,7 +31,7 @@ std::vector<RankSet> sums_of_all_ranks(Rank& rank) {
     Stream stream;
     ArenaBuffer<int> number = peers.allocate<int>(1), sum = peers.allocate<int>(1);
     number.copy_from(std::vector<int>{1 << rank.rank()});
-    const std::byte* staging = Collectives::over(peers).staging() + Collectives::most_staged;
+    const std::byte* staging = Collectives::over(peers).staging() + Collectives::max_staged;
     tree_reduce(peers, static_cast<const int*>(number.data()), sum.data(), 1, ReduceOp::sum, 0,
                 stream, "numbers");
     peers.synchronize(stream);

@@ -28,9 +28,9 @@ namespace ddp {
 
 // In pinned memory: what kernel and thread tell each other.
 struct StagingFlags {
-    Flag staged[most_blocks];  // [b]: of how many slices block b has brought its share, so far
-    Flag done;                 // how many slices the thread has done, so far
-    Flag stop;                 // 1: the run has failed, end every wait
+    Flag staged[max_blocks];  // [b]: of how many slices block b has brought its share, so far
+    Flag done;                // how many slices the thread has done, so far
+    Flag stop;                // 1: the run has failed, end every wait
 };
 
 // An array, cut into slices that fit into pinned memory.

@@ -239,7 +239,7 @@ MpiCommunicator::~MpiCommunicator() {
 // An operation of all ranks, which agree on all of its words.
 MpiOperation MpiCommunicator::collective(const Call& call) {
     MpiOperation operation;
-    const std::string text = text_of(call);
+    const std::string text = to_string(call);
     set_text(operation.announcement.call,
              "operation " + std::to_string(++operations_) + ", " + text);
     set_text(operation.announcement.what, text);
@@ -258,7 +258,7 @@ MpiOperation MpiCommunicator::message(const Call& call) {
     const bool is_send = call.kind == OperationKind::send;
     MpiOperation operation;
     set_text(operation.announcement.call,
-             "operation " + std::to_string(++operations_) + ", " + text_of(call));
+             "operation " + std::to_string(++operations_) + ", " + to_string(call));
     set_text(operation.announcement.what, std::to_string(is_send ? self : call.peer) + " to " +
                                               std::to_string(is_send ? call.peer : self) + ": " +
                                               std::to_string(call.count) + " " +

@@ -238,7 +238,8 @@ ncclResult_t NcclCommunicator::call_nccl(const Call& call, ncclRedOp_t op, Strea
 
 void NcclCommunicator::enqueue(const Call& call, Stream& stream) {
     const ncclRedOp_t op = call.op ? nccl_op_of(call) : ncclSum;
-    const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + text_of(call);
+    const std::string text =
+        "operation " + std::to_string(operations_ + 1) + ", " + to_string(call);
     input_offset(*arena_, call);
     output_offset(*arena_, call);
     operations_++;

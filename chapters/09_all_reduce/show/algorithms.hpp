@@ -38,7 +38,7 @@ std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size
         AllReduceAlgorithm<T>& algorithm = algorithms.emplace_back();
         algorithm.name = listed.name;
         algorithm.predicted_seconds = listed.predicted_seconds;
-        algorithm.most = std::min(most, listed.most_bytes / sizeof(T));
+        algorithm.most = std::min(most, listed.max_bytes / sizeof(T));
         algorithm.run = run_host_ring;
         if (listed.run != nullptr)
             algorithm.run = [&peers, run = listed.run](const T* input, T* output, std::size_t count,

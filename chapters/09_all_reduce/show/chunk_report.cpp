@@ -80,7 +80,7 @@ void write_ports(const std::filesystem::path& csv) {
 namespace {
 
 // Backgrounds that dark text can be read on, from the 256 colours of a terminal.
-constexpr int rank_colors[most_ranks_in_a_picture] = {75, 215, 114, 210, 183, 80, 222, 250};
+constexpr int rank_colors[max_ranks_in_a_picture] = {75, 215, 114, 210, 183, 80, 222, 250};
 
 // Returns `text`, whose bytes are one column each, in `width` columns.
 std::string padded(std::string text, std::size_t width) {

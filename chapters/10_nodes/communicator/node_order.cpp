@@ -7,11 +7,11 @@
 namespace ddp {
 namespace {
 
-// Returns a number from 1 to most_ranks, or nothing.
+// Returns a number from 1 to max_ranks, or nothing.
 std::optional<int> parse_count(const std::string& text) {
     int count = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > most_ranks)
+    if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > max_ranks)
         return std::nullopt;
     return count;
 }
@@ -20,9 +20,9 @@ NodeShape parse_shape(const std::string& text) {
     const std::size_t x = std::min(text.find('x'), text.size());
     const std::optional<int> nodes = parse_count(text.substr(0, x));
     const std::optional<int> ranks = parse_count(text.substr(std::min(x + 1, text.size())));
-    if (!nodes || !ranks || *nodes * *ranks > most_ranks)
+    if (!nodes || !ranks || *nodes * *ranks > max_ranks)
         throw OptionError("--shape needs NODESxRANKS such as 4x2, and at most " +
-                          std::to_string(most_ranks) + " ranks in all, not '" + text + "'.");
+                          std::to_string(max_ranks) + " ranks in all, not '" + text + "'.");
     return {*nodes, *ranks};
 }
 
@@ -39,14 +39,14 @@ void NodeShape::require(const Job& job) const {
                           ": take another shape, or as many ranks.");
 }
 
-void AllReduceOrder::add_to(Options& options) {
-    options.add_taken("--shape", "HxL", "simulate H nodes of L ranks each, on this machine",
-                      [this](const std::string& text, CommonOptions& common) {
-                          shape = parse_shape(text);
-                          common.default_ranks = shape->ranks();
-                      });
-    options.add_int("--levels", levels, {1, 2},
-                    "of an all-reduce between nodes: one ring, or within each node first");
+void AllReduceOrder::add_to(Options& parser) {
+    parser.add_taken("--shape", "HxL", "simulate H nodes of L ranks each, on this machine",
+                     [this](const std::string& text, CommonOptions& common) {
+                         shape = parse_shape(text);
+                         common.default_ranks = shape->ranks();
+                     });
+    parser.add_int("--levels", levels, {1, 2},
+                   "of an all-reduce between nodes: one ring, or within each node first");
 }
 
 }  // namespace ddp

@@ -34,7 +34,7 @@ struct AllReduceOrder {
 
     // Adds --shape and --levels, which are read into this: it must outlive the call of parse(). A
     // shape also says how many ranks there are, unless something else does.
-    void add_to(Options& options);
+    void add_to(Options& parser);
     // Throws OptionError if `job` cannot have the shape.
     void require(const Job& job) const {
         if (shape)

@@ -76,7 +76,7 @@ class NodesCommunicator final : public Communicator {
         throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
-        if (one_shot_ && call.bytes() <= OneShotOverNodes::most_bytes(placement_))
+        if (one_shot_ && call.bytes() <= OneShotOverNodes::max_bytes(placement_))
             one_shot_->all_reduce(call, stream);
         else if (two_level_)
             two_level_->all_reduce(call, stream);
@@ -105,9 +105,9 @@ std::unique_ptr<Communicator> make_nodes_communicator(Rank& rank, std::size_t ar
                                                        : ", which --shape simulates") +
             ": leave it out.");
     const int size = options.group ? options.group->size() : rank.world_size();
-    if (size > most_ranks_over_nodes)
+    if (size > max_ranks_over_nodes)
         throw OptionError(std::to_string(size) + " ranks are more than the " +
-                          std::to_string(most_ranks_over_nodes) +
+                          std::to_string(max_ranks_over_nodes) +
                           " that one communicator can have: start fewer.");
     return std::make_unique<NodesCommunicator>(rank, arena_bytes, std::move(transport),
                                                options.timeout_s, agreed_group(rank, options.group),

@@ -20,7 +20,7 @@ struct NodeOptions {
 // Makes that communicator; all ranks of the job call it together. `transport` reaches the ranks of
 // other nodes; it may be null if there are none, which a --shape pretends. An all-reduce goes on
 // two levels only if the nodes have the same number of ranks. Throws OptionError for a simulated
-// link, and for more ranks than most_ranks_over_nodes.
+// link, and for more ranks than max_ranks_over_nodes.
 std::unique_ptr<Communicator> make_nodes_communicator(Rank& rank, std::size_t arena_bytes,
                                                       std::unique_ptr<Transport> transport,
                                                       const NodeOptions& options = {});

@@ -30,8 +30,8 @@ class OneShot {
     // nodes].
     struct Shared {
         LocalArrays<T> local;
-        std::byte* to[OneShotOverNodes::most_nodes];
-        const T* parts[2 * OneShotOverNodes::most_nodes];
+        std::byte* to[OneShotOverNodes::max_nodes];
+        const T* parts[2 * OneShotOverNodes::max_nodes];
         bool goes_on;
     };
 
@@ -184,7 +184,7 @@ class OneShot {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads, 1)
+__global__ void __launch_bounds__(max_ring_threads, 1)
     one_shot_over_nodes(const __grid_constant__ Collective collective,
                         const __grid_constant__ RingPlan plan, ReduceOp op,
                         const __grid_constant__ Rail rail) {
@@ -201,7 +201,7 @@ constexpr int channel_of_one_shot = 4;
 }  // namespace
 
 bool OneShotOverNodes::suits(const Placement& placement, int levels) {
-    return placement.nodes() > 1 && placement.nodes() <= most_nodes && placement.is_even() &&
+    return placement.nodes() > 1 && placement.nodes() <= max_nodes && placement.is_even() &&
            (placement.sizes[0] == 1 || goes_on_two_levels(placement, levels));
 }
 

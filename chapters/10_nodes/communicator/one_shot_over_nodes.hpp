@@ -31,17 +31,17 @@ class OneShotOverNodes {
 
     // Returns the largest array that it is worth it for. Two nodes send no more bytes than on two
     // levels; it is only that a longer array is better sent in slices, while others are summed.
-    static std::size_t most_bytes(const Placement& placement) {
+    static std::size_t max_bytes(const Placement& placement) {
         return placement.nodes() == 2 ? 32 << 10 : 8 << 10;
     }
 
-    // Keeps to the contract of all_reduce.hpp, for up to most_bytes().
+    // Keeps to the contract of all_reduce.hpp, for up to max_bytes().
     void all_reduce(const Call& call, Stream& stream);
 
     // A rank's FIFOs to and from the same rank of each node; its own node's entry is not used.
-    static constexpr int most_nodes = 8;
+    static constexpr int max_nodes = 8;
     struct Rail {
-        FifoSide from[most_nodes], to[most_nodes];
+        FifoSide from[max_nodes], to[max_nodes];
     };
 
   private:

@@ -87,7 +87,7 @@ class OrderSubject {
             seconds.push_back(rank_.max_over_ranks(watch.seconds()) / in_a_row);
         }
         measurement.seconds = median(seconds);
-        const Traffic traffic = most_between(before, sent_bytes());
+        const Traffic traffic = max_between(before, sent_bytes());
         const double most = rank_.max_over_ranks(static_cast<double>(traffic.bytes));
         for (const std::string& interface :
              rank_.all_gather(static_cast<double>(traffic.bytes) == most ? traffic.interface : ""))

@@ -66,7 +66,7 @@ const ExperimentOptions& valid_options(const ExperimentOptions& options, const F
 
 }  // namespace
 
-std::string text_of(Algorithm algorithm) {
+std::string to_string(Algorithm algorithm) {
     switch (algorithm) {
         case Algorithm::synchronous:
             return "synchronous";
@@ -201,8 +201,8 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
                log.updates(),
                log.seconds,
                log.mean_staleness(),
-               log.most_staleness(),
-               log.most_ahead,
+               log.max_staleness(),
+               log.max_ahead,
                std::accumulate(all_idle.begin(), all_idle.end(), 0.0) / options.workers,
                accuracy_of(*worker.model),
                curve_of(outcome.curve)};

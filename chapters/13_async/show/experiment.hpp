@@ -14,7 +14,7 @@ namespace ddp {
 
 enum class Algorithm { synchronous, asynchronous, bounded, local };
 // Returns the name in the table: "bounded staleness".
-std::string text_of(Algorithm algorithm);
+std::string to_string(Algorithm algorithm);
 
 struct ExperimentOptions {
     int gradients = 1200;        // in all; rounded down to a multiple of the workers (or ranks)
@@ -33,7 +33,7 @@ struct Outcome {
     int updates = 0;  // of the server's parameters; of local SGD: averages
     double seconds = 0;
     double mean_staleness = 0;
-    int most_staleness = 0, most_ahead = 0;
+    int max_staleness = 0, max_ahead = 0;
     double idle = 0;      // the share of the workers' time in which they do not compute
     double accuracy = 0;  // on the test pictures
     struct Point {

@@ -13,14 +13,14 @@ std::vector<std::string> cells_of(Algorithm algorithm, bool has_slow, const Outc
     // Local SGD has no server, and so no staleness.
     const bool is_local = algorithm == Algorithm::local;
     const auto of_server = [&](const std::string& text) { return is_local ? "" : text; };
-    return {text_of(algorithm),
+    return {to_string(algorithm),
             has_slow ? "yes" : "no",
             format_count(outcome.gradients),
             format_count(outcome.updates),
             format_seconds(outcome.seconds),
             of_server(format_fixed(outcome.mean_staleness, 2)),
-            of_server(std::to_string(outcome.most_staleness)),
-            of_server(std::to_string(outcome.most_ahead)),
+            of_server(std::to_string(outcome.max_staleness)),
+            of_server(std::to_string(outcome.max_ahead)),
             format_percent(outcome.idle),
             format_fixed(outcome.accuracy, 3)};
 }
@@ -46,7 +46,7 @@ void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptio
                 continue;
             table.row(cells_of(algorithm, has_slow, outcome));
             for (const Outcome::Point& point : outcome.curve)
-                csv.row({text_of(algorithm), has_slow ? "yes" : "no", point.gradients,
+                csv.row({to_string(algorithm), has_slow ? "yes" : "no", point.gradients,
                          point.seconds, point.loss});
         }
     if (rank.rank() != 0)

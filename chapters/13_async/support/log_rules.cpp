@@ -16,15 +16,15 @@ std::string what_is_wrong(const ServerLog& log, const ServerOptions& options) {
                    std::to_string(expected) + " was due";
     }
     const std::optional<int> bound = options.lead();
-    if (bound && log.most_ahead > *bound)
-        return "a worker was " + std::to_string(log.most_ahead) +
+    if (bound && log.max_ahead > *bound)
+        return "a worker was " + std::to_string(log.max_ahead) +
                " steps ahead of the slowest, and the bound is " + std::to_string(*bound);
     // While a worker computes its step c, another worker can apply at most its steps c - s to c +
     // s: 2 s + 1 updates from each of the W - 1 others.
     const int most =
         options.is_synchronous ? 0 : (options.workers - 1) * (2 * bound.value_or(0) + 1);
-    if (bound && log.most_staleness() > most)
-        return "a gradient was " + std::to_string(log.most_staleness()) +
+    if (bound && log.max_staleness() > most)
+        return "a gradient was " + std::to_string(log.max_staleness()) +
                " updates old, and the bound allows " + std::to_string(most);
     return "";
 }

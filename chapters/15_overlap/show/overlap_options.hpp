@@ -18,23 +18,23 @@ struct OverlapOptions {
     AllReduceOrder order;
 
     // Adds the options, which are read into this: it must outlive the call of parse().
-    void add_to(Options& options) {
-        options.add_choice("--model", model, {"mlp", "cnn"}, "what to train");
-        options.add_int("--epochs", epochs, {1, 10'000}, "how often to see each sample");
-        options.with_quick("--epochs", [this] { epochs = 1; });
-        options.add_int("--batch", batch, {1, 60'000}, "samples per step and rank");
-        options.add_double("--learning-rate", learning_rate, {1e-12, 1e6},
-                           "length of a step at first; it falls with every epoch");
-        options.add_int("--cap", cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
-        options.add_flag("--default-caps", default_caps, "PyTorch's: 1 MiB, then 25 MiB");
-        options.add_flag("--no-overlap", no_overlap, "reduce when backward has ended");
-        options.add_flag("--graph", graph, "launch a step at once, as a CUDA graph");
-        options.add_flag("--detect-anomaly", detect_anomaly,
-                         "name rank and parameter of a gradient that is infinite or no number");
-        options.add_choice("--hook", hook, hook_names(), "what is done with a bucket");
-        options.add_choice("--communicator", communicator, {"native", "mpi", "nccl"},
-                           "the library that carries the gradients");
-        order.add_to(options);
+    void add_to(Options& parser) {
+        parser.add_choice("--model", model, {"mlp", "cnn"}, "what to train");
+        parser.add_int("--epochs", epochs, {1, 10'000}, "how often to see each sample");
+        parser.with_quick("--epochs", [this] { epochs = 1; });
+        parser.add_int("--batch", batch, {1, 60'000}, "samples per step and rank");
+        parser.add_double("--learning-rate", learning_rate, {1e-12, 1e6},
+                          "length of a step at first; it falls with every epoch");
+        parser.add_int("--cap", cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
+        parser.add_flag("--default-caps", default_caps, "PyTorch's: 1 MiB, then 25 MiB");
+        parser.add_flag("--no-overlap", no_overlap, "reduce when backward has ended");
+        parser.add_flag("--graph", graph, "launch a step at once, as a CUDA graph");
+        parser.add_flag("--detect-anomaly", detect_anomaly,
+                        "name rank and parameter of a gradient that is infinite or no number");
+        parser.add_choice("--hook", hook, hook_names(), "what is done with a bucket");
+        parser.add_choice("--communicator", communicator, {"native", "mpi", "nccl"},
+                          "the library that carries the gradients");
+        order.add_to(parser);
     }
     // Throws OptionError for options that do not go together, or not with the job.
     void require(const Job& job) const {

@@ -19,7 +19,7 @@
 namespace ddp {
 namespace {
 
-constexpr double most_norm = 0.5, recipe_rate = 0.02, drop_probability = 0.5;
+constexpr double max_norm = 0.5, recipe_rate = 0.02, drop_probability = 0.5;
 
 // Returns a batch that every rank can fill.
 int batch_for(const LabelledImages& images, int ranks) {
@@ -126,11 +126,11 @@ RecipeTraining learn_recipe(Rank& rank, const LabelledImages& images, const Reci
 
 std::vector<RecipeVariant> recipe_variants() {
     const auto clip = [](const Rank&, const Parameters& parameters) {
-        clip_grad_norm(parameters, most_norm);
+        clip_grad_norm(parameters, max_norm);
     };
     const auto clip_on_rank_0 = [](const Rank& rank, const Parameters& parameters) {
         if (rank.rank() == 0)
-            clip_grad_norm(parameters, most_norm);
+            clip_grad_norm(parameters, max_norm);
     };
     return {{.name = "clipped after the average", .after_average = clip},
             {.name = "clipped before it, by the rank's own norm", .before_average = clip},

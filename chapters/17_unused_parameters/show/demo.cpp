@@ -22,7 +22,7 @@ Demo::Demo(World& world, const CommonOptions& common)
 
 void Demo::show(FailureCase failure) {
     if (world_.has_rank_0())
-        std::cout << "\n" << text_of(failure) << "\n";
+        std::cout << "\n" << to_string(failure) << "\n";
     if (world_.world_size() > 1)
         fail(failure);
     cure(failure);

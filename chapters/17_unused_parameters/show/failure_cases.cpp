@@ -24,7 +24,7 @@ Routes uneven_routes(int world_size) {
 
 }  // namespace
 
-std::string text_of(FailureCase failure) {
+std::string to_string(FailureCase failure) {
     switch (failure) {
         case FailureCase::branch:
             return "A branch that one rank does not take";

@@ -14,7 +14,7 @@ inline constexpr FailureCase all_failure_cases[] = {FailureCase::branch, Failure
                                                     FailureCase::caps,   FailureCase::past_ddp};
 
 // Returns the title of the case: "A branch that one rank does not take".
-std::string text_of(FailureCase failure);
+std::string to_string(FailureCase failure);
 // Returns the name of its cure: "find_unused_parameters".
 std::string cure_of(FailureCase failure);
 

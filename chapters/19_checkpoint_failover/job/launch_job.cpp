@@ -63,7 +63,7 @@ std::vector<NodeSlots> parse_nodes(const std::string& text) {
         const bool is_number =
             slots.empty() ||
             (slots.size() > 1 && std::from_chars(slots.data() + 1, end, node.slots).ptr == end);
-        if (node.name.empty() || !is_number || node.slots < 1 || node.slots > most_ranks)
+        if (node.name.empty() || !is_number || node.slots < 1 || node.slots > max_ranks)
             throw OptionError(
                 "--hosts needs names of nodes with commas between them, and after "
                 "a colon the number of ranks on a node, such as node0,node1:2; not '" +

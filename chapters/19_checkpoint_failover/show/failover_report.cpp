@@ -91,10 +91,10 @@ class ScenarioWriter {
             csv_.row({scenario.name, what, rank, begin_s, end_s, 0, 0.0});
     }
 
-    // Writes the checkpoints and the losses up to `most_samples`: later ones were lost, since the
+    // Writes the checkpoints and the losses up to `max_samples`: later ones were lost, since the
     // next attempt has continued from a checkpoint before them.
     void write_status_lines(const Scenario& scenario, const Attempt& attempt,
-                            std::int64_t most_samples) {
+                            std::int64_t max_samples) {
         double saving_s = 0;
         for (const auto& [time_s, status] : attempt.status_lines) {
             if (status.what == "saving")
@@ -106,7 +106,7 @@ class ScenarioWriter {
             std::int64_t samples = 0;
             double loss = 0;
             std::istringstream(status.value) >> samples >> loss;
-            if (samples > most_samples)
+            if (samples > max_samples)
                 continue;
             csv_.row({scenario.name, "loss", status.rank, time_s, time_s, samples, loss});
         }

@@ -8,11 +8,11 @@
 namespace ddp {
 
 // The largest batch: one bit per picture fits into a kernel's arguments.
-inline constexpr int most_mirrored = 1024;
+inline constexpr int max_mirrored = 1024;
 
 // The pictures of a batch that are mirrored: one bit for each.
 struct Mirrored {
-    std::uint64_t bits[most_mirrored / 64] = {};
+    std::uint64_t bits[max_mirrored / 64] = {};
 
     void set(int picture) { bits[picture / 64] |= std::uint64_t{1} << (picture % 64); }
 };

@@ -65,7 +65,7 @@ void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tenso
         if (entry->type != "F32" || !std::ranges::equal(entry->shape, shape, {}, {}, [](int dim) {
                 return static_cast<std::size_t>(dim);
             }))
-            refuse(name, "has a '" + tensor + "' that is no float32 of " + text_of(shape) +
+            refuse(name, "has a '" + tensor + "' that is no float32 of " + to_string(shape) +
                              ": it is of another model.");
         const std::vector<float> values = file.values(*entry);
         const auto bad =

@@ -23,8 +23,8 @@ void multiply_batch(Device& device, int batch, float factor, BatchedMatrices a, 
     const Shape left = shape_in_product(a), right = shape_in_product(b);
     const Shape expected{left[0], right[1]};
     if (left[1] != right[0] || shape_in_product(product) != expected)
-        throw std::invalid_argument("matrices " + text_of(left) + " times " + text_of(right) +
-                                    " do not make " + text_of(shape_in_product(product)));
+        throw std::invalid_argument("matrices " + to_string(left) + " times " + to_string(right) +
+                                    " do not make " + to_string(shape_in_product(product)));
     const float beta = accumulate ? 1.0f : 0.0f;
     DDP_CHECK(cublasSgemmStridedBatched(device.blas(), b.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                                         a.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,

@@ -36,7 +36,7 @@ DecoderOnlyTransformer::DecoderOnlyTransformer(Device& device, const Transformer
 Variable DecoderOnlyTransformer::forward(Tape& tape, const Tokens& /*source*/, const Tokens& text) {
     if (text.shape().size() != 2)
         throw std::invalid_argument("a language model takes a tensor [sentences, length], not " +
-                                    text_of(text.shape()));
+                                    to_string(text.shape()));
     const AttentionMask looking_back{lengths_without_padding(text), true};
     Variable x = dropout_.forward(embedding_.forward(tape, text));
     for (EncoderLayer& layer : stack_)

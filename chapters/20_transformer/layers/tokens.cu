@@ -29,9 +29,9 @@ DeviceBatch to_device(Device& device, const TokenBatch& batch) {
     return tokens;
 }
 
-TokenSlots::TokenSlots(Device& device, std::size_t most_tokens) : device_(device) {
+TokenSlots::TokenSlots(Device& device, std::size_t max_tokens) : device_(device) {
     for (Slot& slot : slots_)
-        slot.host = PinnedBuffer<int>(3 * most_tokens);
+        slot.host = PinnedBuffer<int>(3 * max_tokens);
 }
 
 DeviceBatch TokenSlots::to_device(const TokenBatch& batch) {

@@ -23,13 +23,13 @@ DeviceBatch to_device(Device& device, const TokenBatch& batch);
 // next one is in the stream already.
 class TokenSlots {
   public:
-    // Allocates pinned memory for batches of up to `most_tokens` places, sentences x length (see
-    // most_tokens_of_share). `device` must outlive the slots.
-    TokenSlots(Device& device, std::size_t most_tokens);
+    // Allocates pinned memory for batches of up to `max_tokens` places, sentences x length (see
+    // max_tokens_of_share). `device` must outlive the slots.
+    TokenSlots(Device& device, std::size_t max_tokens);
 
     // Enqueues the copy of a batch on the device's stream; `batch` may go when the call returns.
     // Waits only for the copy of two batches ago. Throws std::invalid_argument if the batch is
-    // larger than most_tokens.
+    // larger than max_tokens.
     DeviceBatch to_device(const TokenBatch& batch);
 
   private:

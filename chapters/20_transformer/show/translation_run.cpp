@@ -27,55 +27,55 @@ constexpr int held_out_numbers = 1000;
 
 }  // namespace
 
-void add_translation_options(Options& options, TranslationSettings& mine) {
-    options.add_text(
-        "--pairs", mine.pairs,
+void add_translation_options(Options& parser, TranslationSettings& options) {
+    parser.add_text(
+        "--pairs", options.pairs,
         "what to learn: numerals (built in), debian (package descriptions), or a FILE.tsv "
         "with a sentence, a tab and its translation in each line");
-    options.add_text("--translate", mine.translate,
-                     "translate this with the newest checkpoint, and end");
-    options.add_text("--folder", mine.folder,
-                     "for the checkpoints; the training continues from its newest");
-    options.add_int("--sentences", mine.sentences, {0, 900'000}, "numbers to learn from");
-    options.add_int("--epochs", mine.epochs, {0, 10'000}, "how often to see each sentence");
-    options.add_int("--batch", mine.batch, {0, 100'000}, "sentences of all ranks together");
-    options.add_int("--accumulate", mine.accumulate, {1, 1000}, "batches of a step (no_sync)");
-    options.add_int("--width", mine.width, {0, 4096}, "numbers that stand for a token");
-    options.add_int("--layers", mine.layers, {0, 100}, "of the encoder, and of the decoder");
-    options.add_int("--heads", mine.heads, {1, 64}, "of each attention; they divide the width");
-    options.add_choice("--tokenizer", mine.tokenizer, {"bytes", "words"},
-                       "byte pairs, or whole words");
-    options.add_int("--vocabulary", mine.vocabulary, {0, 100'000}, "the most tokens of bytes");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-9, 1e3}, "its peak");
-    options.add_int("--warm-up", mine.warm_up, {0, 1'000'000}, "steps until the peak");
-    options.add_double("--dropout", mine.dropout, {0, 0.99}, "the share that is dropped");
-    options.add_double("--smoothing", mine.smoothing, {0, 0.99}, "of the labels");
-    options.add_double("--clip", mine.clip, {1e-9, 1e9}, "the longest gradient");
-    options.add_int("--every", mine.every, {1, 1'000'000}, "steps between two checkpoints");
-    options.add_int("--beam", mine.beam, {1, 50}, "beginnings that the search keeps");
-    options.add_flag("--post-norm", mine.post_norm, "normalise behind each sum, not before");
-    options.add_flag("--untied", mine.untied, "source, target and output have own embeddings");
-    options.add_flag("--decoder-only", mine.decoder_only,
-                     "no encoder: one stack of twice the layers reads source and target");
-    options.add_flag("--own-tokens", mine.own_tokens,
-                     "divide each rank's loss by its own tokens: a mistake");
-    options.add_flag("--bfloat16", mine.compresses, "send the gradients as 16-bit numbers");
-    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
-                       "the library that carries the gradients");
-    options.add_flag("--five-only", mine.five_only, "only the program with five mistakes");
-    options.add_flag("--train-only", mine.train_only, "without it");
+    parser.add_text("--translate", options.translate,
+                    "translate this with the newest checkpoint, and end");
+    parser.add_text("--folder", options.folder,
+                    "for the checkpoints; the training continues from its newest");
+    parser.add_int("--sentences", options.sentences, {0, 900'000}, "numbers to learn from");
+    parser.add_int("--epochs", options.epochs, {0, 10'000}, "how often to see each sentence");
+    parser.add_int("--batch", options.batch, {0, 100'000}, "sentences of all ranks together");
+    parser.add_int("--accumulate", options.accumulate, {1, 1000}, "batches of a step (no_sync)");
+    parser.add_int("--width", options.width, {0, 4096}, "numbers that stand for a token");
+    parser.add_int("--layers", options.layers, {0, 100}, "of the encoder, and of the decoder");
+    parser.add_int("--heads", options.heads, {1, 64}, "of each attention; they divide the width");
+    parser.add_choice("--tokenizer", options.tokenizer, {"bytes", "words"},
+                      "byte pairs, or whole words");
+    parser.add_int("--vocabulary", options.vocabulary, {0, 100'000}, "the most tokens of bytes");
+    parser.add_double("--learning-rate", options.learning_rate, {1e-9, 1e3}, "its peak");
+    parser.add_int("--warm-up", options.warm_up, {0, 1'000'000}, "steps until the peak");
+    parser.add_double("--dropout", options.dropout, {0, 0.99}, "the share that is dropped");
+    parser.add_double("--smoothing", options.smoothing, {0, 0.99}, "of the labels");
+    parser.add_double("--clip", options.clip, {1e-9, 1e9}, "the longest gradient");
+    parser.add_int("--every", options.every, {1, 1'000'000}, "steps between two checkpoints");
+    parser.add_int("--beam", options.beam, {1, 50}, "beginnings that the search keeps");
+    parser.add_flag("--post-norm", options.post_norm, "normalise behind each sum, not before");
+    parser.add_flag("--untied", options.untied, "source, target and output have own embeddings");
+    parser.add_flag("--decoder-only", options.decoder_only,
+                    "no encoder: one stack of twice the layers reads source and target");
+    parser.add_flag("--own-tokens", options.own_tokens,
+                    "divide each rank's loss by its own tokens: a mistake");
+    parser.add_flag("--bfloat16", options.compresses, "send the gradients as 16-bit numbers");
+    parser.add_choice("--communicator", options.communicator, {"native", "mpi", "nccl"},
+                      "the library that carries the gradients");
+    parser.add_flag("--five-only", options.five_only, "only the program with five mistakes");
+    parser.add_flag("--train-only", options.train_only, "without it");
 }
 
-PairCorpus load_corpus(const TranslationSettings& mine, const CommonOptions& common) {
-    if (mine.pairs == "debian")
+PairCorpus load_corpus(const TranslationSettings& options, const CommonOptions& common) {
+    if (options.pairs == "debian")
         return load_package_descriptions(
             common.data.empty() ? usual_descriptions_folder() : common.data.string(),
             DescriptionParts::one_line);
-    if (mine.pairs != "numerals")
-        return load_pairs(mine.pairs, common.seed);
-    const int train = mine.sentences > 0 ? mine.sentences
-                      : common.quick     ? 1'000
-                                         : numerals_suited.sentences;
+    if (options.pairs != "numerals")
+        return load_pairs(options.pairs, common.seed);
+    const int train = options.sentences > 0 ? options.sentences
+                      : common.quick        ? 1'000
+                                            : numerals_suited.sentences;
     return numeral_corpus(train, common.quick ? 100 : 500, common.quick ? 100 : held_out_numbers,
                           common.seed);
 }
@@ -84,11 +84,11 @@ std::filesystem::path usual_folder(const CommonOptions& common) {
     return common.csv.empty() ? std::filesystem::path() : common.csv.parent_path() / "transformer";
 }
 
-std::filesystem::path begin_folder(World& world, const TranslationSettings& mine,
+std::filesystem::path begin_folder(World& world, const TranslationSettings& options,
                                    const CommonOptions& common) {
     const std::filesystem::path usual = usual_folder(common);
-    if (!mine.folder.empty() || usual.empty())
-        return mine.folder;
+    if (!options.folder.empty() || usual.empty())
+        return options.folder;
     world.run([&](Rank& rank) {
         if (rank.rank() != 0 || !std::filesystem::exists(usual))
             return;
@@ -99,38 +99,38 @@ std::filesystem::path begin_folder(World& world, const TranslationSettings& mine
     return usual;
 }
 
-TranslationPlan plan_of(const TranslationSettings& mine, const CommonOptions& common,
+TranslationPlan plan_of(const TranslationSettings& options, const CommonOptions& common,
                         const std::filesystem::path& folder) {
-    const Suited& suited = mine.pairs == "numerals" ? numerals_suited : sentences_suited;
+    const Suited& suited = options.pairs == "numerals" ? numerals_suited : sentences_suited;
     const auto chosen = [](int given, int otherwise) { return given > 0 ? given : otherwise; };
-    const int width = chosen(mine.width, suited.width);
-    if (width % mine.heads != 0)
-        throw OptionError("--heads " + std::to_string(mine.heads) + " does not divide --width " +
+    const int width = chosen(options.width, suited.width);
+    if (width % options.heads != 0)
+        throw OptionError("--heads " + std::to_string(options.heads) + " does not divide --width " +
                           std::to_string(width) + ": each head takes an equal part of it.");
     TranslationPlan plan;
     plan.model = {.width = width,
-                  .heads = mine.heads,
-                  .layers = chosen(mine.layers, suited.layers),
+                  .heads = options.heads,
+                  .layers = chosen(options.layers, suited.layers),
                   .feed_forward = 4 * width,
                   .longest = 64,
-                  .dropout = mine.dropout.value_or(suited.dropout),
-                  .norm_first = !mine.post_norm,
-                  .tie_embeddings = !mine.untied,
-                  .decoder_only = mine.decoder_only};
-    plan.tokenizer = mine.tokenizer;
-    plan.vocabulary = chosen(mine.vocabulary, suited.vocabulary);
-    plan.epochs = chosen(mine.epochs, common.quick ? 1 : suited.epochs);
-    plan.batch = chosen(mine.batch, suited.batch);
-    plan.accumulate = mine.accumulate;
-    plan.learning_rate = mine.learning_rate.value_or(suited.learning_rate);
-    plan.warm_up = chosen(mine.warm_up, common.quick ? 10 : suited.warm_up);
-    plan.smoothing = mine.smoothing.value_or(suited.smoothing);
-    plan.clip = mine.clip;
-    plan.divisor = mine.own_tokens ? Divisor::own_tokens : Divisor::all_tokens;
-    plan.compresses = mine.compresses;
-    plan.communicator = mine.communicator;
+                  .dropout = options.dropout.value_or(suited.dropout),
+                  .norm_first = !options.post_norm,
+                  .tie_embeddings = !options.untied,
+                  .decoder_only = options.decoder_only};
+    plan.tokenizer = options.tokenizer;
+    plan.vocabulary = chosen(options.vocabulary, suited.vocabulary);
+    plan.epochs = chosen(options.epochs, common.quick ? 1 : suited.epochs);
+    plan.batch = chosen(options.batch, suited.batch);
+    plan.accumulate = options.accumulate;
+    plan.learning_rate = options.learning_rate.value_or(suited.learning_rate);
+    plan.warm_up = chosen(options.warm_up, common.quick ? 10 : suited.warm_up);
+    plan.smoothing = options.smoothing.value_or(suited.smoothing);
+    plan.clip = options.clip;
+    plan.divisor = options.own_tokens ? Divisor::own_tokens : Divisor::all_tokens;
+    plan.compresses = options.compresses;
+    plan.communicator = options.communicator;
     plan.seed = common.seed;
-    plan.checkpoints = {.folder = folder, .every = mine.every};
+    plan.checkpoints = {.folder = folder, .every = options.every};
     return plan;
 }
 

@@ -24,7 +24,7 @@ struct TranslationSettings {
     bool five_only = false, train_only = false;
     std::string communicator = "native";
 };
-void add_translation_options(Options& options, TranslationSettings& settings);
+void add_translation_options(Options& parser, TranslationSettings& settings);
 
 // Loads the sentences that --pairs names.
 PairCorpus load_corpus(const TranslationSettings& settings, const CommonOptions& common);

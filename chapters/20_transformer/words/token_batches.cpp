@@ -150,8 +150,8 @@ double BatchPlan::padding_share(int world_size) const {
     return static_cast<double>(padding) / static_cast<double>(places);
 }
 
-std::size_t most_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
-                                 int world_size) {
+std::size_t max_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
+                                int world_size) {
     const BatchPlan plan(pairs, global_batch, 0, 0);  // every epoch has batches of these sizes
     int sentences = 0, longest = 0;
     for (int i = 0; i < plan.batches(); i++)

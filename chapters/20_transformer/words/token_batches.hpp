@@ -77,7 +77,7 @@ class BatchPlan {
 
 // Returns the most places, sentences x length, that a rank's share of a global batch can have in
 // any epoch of such plans.
-std::size_t most_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
-                                 int world_size);
+std::size_t max_tokens_of_share(const std::vector<TokenPair>& pairs, int global_batch,
+                                int world_size);
 
 }  // namespace ddp

@@ -76,11 +76,10 @@ TranslationData encode_corpus(World& world, PairCorpus corpus, const Translation
     return data;
 }
 
-std::size_t most_places(const Rank& rank, const TranslationData& data,
-                        const TranslationPlan& plan) {
+std::size_t max_places(const Rank& rank, const TranslationData& data, const TranslationPlan& plan) {
     const std::size_t texts = plan.model.decoder_only ? 2 : 1;  // of a pair, in one row
-    return texts * std::max(most_tokens_of_share(data.train, plan.batch, rank.world_size()),
-                            most_tokens_of_share(data.valid, plan.batch, rank.world_size()));
+    return texts * std::max(max_tokens_of_share(data.train, plan.batch, rank.world_size()),
+                            max_tokens_of_share(data.valid, plan.batch, rank.world_size()));
 }
 
 std::map<std::string, std::string> configuration_of(const TranslationPlan& plan,

@@ -56,7 +56,7 @@ TranslationData encode_corpus(World& world, PairCorpus corpus, const Translation
 
 // Returns the most places, sentences x length, that the rank's share of a batch can have, of either
 // split.
-std::size_t most_places(const Rank& rank, const TranslationData& data, const TranslationPlan& plan);
+std::size_t max_places(const Rank& rank, const TranslationData& data, const TranslationPlan& plan);
 
 // Returns what makes a training with this plan and these sentences differ from others, for its
 // checkpoints.

@@ -21,7 +21,7 @@ constexpr int jittery_steps = 200;
 std::vector<int> rank_counts(const Question& question) {
     const int local = question.node.ranks_per_node;
     std::vector<int> counts;
-    for (int nodes = question.most_ranks / local; nodes > 1; nodes /= 4)
+    for (int nodes = question.max_ranks / local; nodes > 1; nodes /= 4)
         counts.insert(counts.begin(), nodes * local);
     counts.insert(counts.begin(), local);
     return counts;
@@ -67,7 +67,7 @@ void write_prediction(CsvWriter& file, const std::string& kind, int ranks, const
     file.row({kind, std::to_string(ranks) + " ranks, " + what, unit, "", predicted, "", ""});
 }
 
-std::string text_of(double value, const std::string& unit) {
+std::string to_string(double value, const std::string& unit) {
     return unit.empty() ? format_fixed(value, 3) : format_bandwidth(value * 1e9);
 }
 
@@ -167,8 +167,9 @@ void show_published(const std::vector<Comparison>& comparisons, CsvWriter& file)
         file.row(
             {row.kind, row.what, row.unit, row.measured, row.predicted, row.error(), row.source});
         if (row.kind.starts_with("published"))
-            table.row({row.what, text_of(row.measured, row.unit), text_of(row.predicted, row.unit),
-                       format_percent(row.error()), row.source});
+            table.row({row.what, to_string(row.measured, row.unit),
+                       to_string(row.predicted, row.unit), format_percent(row.error()),
+                       row.source});
     }
     table.note(
         "GB/s: bus bandwidth of an all-reduce. A number without a unit: the share that is kept of "

@@ -12,7 +12,7 @@ namespace ddp {
 // The cluster that is asked about; its nodes are as many as each row of a table needs.
 struct Question {
     simulator::Cluster node;  // one of them
-    int most_ranks = 4096;
+    int max_ranks = 4096;
     simulator::Step step;
     double bytes = 0;      // of the all-reduces in the first table
     double jitter = 0.03;  // of each rank in each step, on average, as a share of its compute

@@ -26,13 +26,13 @@ simulator::Step usual_step() {
 }
 
 // The nodes that are asked about. A file of measured links takes the place of both options.
-simulator::Cluster node_of(const SimulatorOptions& mine) {
-    simulator::Cluster node{1, mine.ranks_per_node, parse_link("--inside", mine.inside),
-                            parse_link("--between", mine.between), mine.ports};
-    node.nodes_per_leaf = mine.nodes_per_leaf;
-    node.oversubscription = mine.oversubscription;
-    if (!mine.links.empty()) {
-        const MeasuredLinks links = read_links(mine.links);
+simulator::Cluster node_of(const SimulatorOptions& options) {
+    simulator::Cluster node{1, options.ranks_per_node, parse_link("--inside", options.inside),
+                            parse_link("--between", options.between), options.ports};
+    node.nodes_per_leaf = options.nodes_per_leaf;
+    node.oversubscription = options.oversubscription;
+    if (!options.links.empty()) {
+        const MeasuredLinks links = read_links(options.links);
         node.inside = links.inside;
         node.between = links.between;
     }
@@ -41,45 +41,46 @@ simulator::Cluster node_of(const SimulatorOptions& mine) {
 
 }  // namespace
 
-void add_simulator_options(Options& options, SimulatorOptions& mine) {
-    options.add_int("--most-ranks", mine.most_ranks, {1, 8192}, "the last row of the simulation");
-    options.with_quick("--most-ranks", [&] { mine.most_ranks = 512; });
-    options.add_int("--per-node", mine.ranks_per_node, {1, 64}, "ranks of a simulated node");
-    options.add_int("--ports", mine.ports, {1, 64}, "network ports of a simulated node");
-    options.add_text("--inside", mine.inside, "a link within a node: BANDWIDTH,LATENCY");
-    options.add_text("--between", mine.between, "one port of a node: BANDWIDTH,LATENCY");
-    options.add_text("--links", mine.links, "both, from a file of measured links");
-    options.add_int("--leaf", mine.nodes_per_leaf, {0, 4096}, "nodes under a leaf switch (0: all)");
-    options.add_double("--oversubscription", mine.oversubscription, {1, 64}, "of its uplink");
-    options.add_text("--step", mine.step, "a step that 15_overlap has recorded, a CSV file");
-    options.add_int("--bytes", mine.bytes, {0, 1 << 30},
-                    "of the all-reduces in the first table (0: a bucket of the step)");
-    options.add_double("--jitter", mine.jitter, {0, 10}, "of a rank's compute in each step");
-    options.add_choice("--delays", mine.delays, {"exponential", "even"},
-                       "few long ones, or none above twice the jitter");
-    options.add_double("--rank-fails", mine.rank_fails_h, {0.1, 1e9},
-                       "hours from one failure of a rank to its next");
-    options.add_double("--save", mine.save_s, {1e-3, 1e6}, "seconds that a checkpoint costs");
-    options.add_double("--restart", mine.restart_s, {0, 1e6}, "seconds that a restart takes");
+void add_simulator_options(Options& parser, SimulatorOptions& options) {
+    parser.add_int("--most-ranks", options.max_ranks, {1, 8192}, "the last row of the simulation");
+    parser.with_quick("--most-ranks", [&] { options.max_ranks = 512; });
+    parser.add_int("--per-node", options.ranks_per_node, {1, 64}, "ranks of a simulated node");
+    parser.add_int("--ports", options.ports, {1, 64}, "network ports of a simulated node");
+    parser.add_text("--inside", options.inside, "a link within a node: BANDWIDTH,LATENCY");
+    parser.add_text("--between", options.between, "one port of a node: BANDWIDTH,LATENCY");
+    parser.add_text("--links", options.links, "both, from a file of measured links");
+    parser.add_int("--leaf", options.nodes_per_leaf, {0, 4096},
+                   "nodes under a leaf switch (0: all)");
+    parser.add_double("--oversubscription", options.oversubscription, {1, 64}, "of its uplink");
+    parser.add_text("--step", options.step, "a step that 15_overlap has recorded, a CSV file");
+    parser.add_int("--bytes", options.bytes, {0, 1 << 30},
+                   "of the all-reduces in the first table (0: a bucket of the step)");
+    parser.add_double("--jitter", options.jitter, {0, 10}, "of a rank's compute in each step");
+    parser.add_choice("--delays", options.delays, {"exponential", "even"},
+                      "few long ones, or none above twice the jitter");
+    parser.add_double("--rank-fails", options.rank_fails_h, {0.1, 1e9},
+                      "hours from one failure of a rank to its next");
+    parser.add_double("--save", options.save_s, {1e-3, 1e6}, "seconds that a checkpoint costs");
+    parser.add_double("--restart", options.restart_s, {0, 1e6}, "seconds that a restart takes");
 }
 
-Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& common) {
-    if (mine.most_ranks < mine.ranks_per_node)
+Simulation simulation_of(const SimulatorOptions& options, const CommonOptions& common) {
+    if (options.max_ranks < options.ranks_per_node)
         throw OptionError("--most-ranks must be at least the ranks of one node, --per-node.");
-    Question question{
-        .node = node_of(mine),
-        .most_ranks = mine.most_ranks,
-        .step = usual_step(),
-        .jitter = mine.jitter,
-        .delays = mine.delays == "even" ? simulator::Delays::even : simulator::Delays::exponential,
-        .failures = {mine.rank_fails_h * 3600, mine.save_s, mine.restart_s}};
+    Question question{.node = node_of(options),
+                      .max_ranks = options.max_ranks,
+                      .step = usual_step(),
+                      .jitter = options.jitter,
+                      .delays = options.delays == "even" ? simulator::Delays::even
+                                                         : simulator::Delays::exponential,
+                      .failures = {options.rank_fails_h * 3600, options.save_s, options.restart_s}};
     std::optional<RecordedStep> recorded;
-    if (!mine.step.empty()) {
-        recorded = read_step(mine.step);
+    if (!options.step.empty()) {
+        recorded = read_step(options.step);
         question.step = recorded->step;
     }
-    question.bytes = mine.bytes > 0 ? mine.bytes : question.step.buckets[0].bytes;
-    return {question, mine.step, recorded};
+    question.bytes = options.bytes > 0 ? options.bytes : question.step.buckets[0].bytes;
+    return {question, options.step, recorded};
 }
 
 void simulate(const Simulation& simulation, const CommonOptions& common) {

@@ -262,7 +262,7 @@ std::optional<Race> WatchedBlock::note(std::uintptr_t address, std::size_t bytes
 
 // ---- Words
 
-std::string WatchedBlock::text_of(const Race& race) const {
+std::string WatchedBlock::to_string(const Race& race) const {
     const std::uint32_t threads = launch_.threads_of_block;
     const auto done = [](const Access& access, const char* reads, const char* writes) {
         return std::string(access.is_write ? writes : reads) +

@@ -109,7 +109,7 @@ class WatchedBlock final : public BlockWatch {
                                AccessAtomic access);
     void fence();
     // Returns the race as what the running thread does: "reads at a.cu:12 what thread ...".
-    std::string text_of(const Race& race) const;
+    std::string to_string(const Race& race) const;
 
   private:
     struct Thread {

@@ -26,7 +26,7 @@ bool is_coordinate(const void* address) {
 
 // Has nothing to destroy when it leaves the kernel.
 [[gnu::noinline]] void fail(WatchedBlock& block, const Race& race) {
-    kernel_thread.executor->fault(cudaErrorLaunchFailure, block.text_of(race));
+    kernel_thread.executor->fault(cudaErrorLaunchFailure, block.to_string(race));
 }
 
 // Lets `look` look at an access. Nobody may interrupt it: it holds locks.

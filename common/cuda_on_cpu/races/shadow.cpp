@@ -22,7 +22,7 @@ Page* Shadow::page_of(std::uintptr_t address) {
     const auto found = shard.pages.find(number);
     if (found != shard.pages.end())
         return found->second.get();
-    if (Page::bytes_in_use >= most_bytes) {
+    if (Page::bytes_in_use >= max_bytes) {
         say_that_it_is_full();
         return nullptr;
     }

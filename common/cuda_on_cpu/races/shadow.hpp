@@ -152,11 +152,11 @@ inline void Page::divide() {
     more_.swap(more);
 }
 
-// The pages of some memory. All launches together have room for `most_bytes`: what a launch touches
+// The pages of some memory. All launches together have room for `max_bytes`: what a launch touches
 // beyond that is not kept, and so no race is found there.
 class Shadow {
   public:
-    static constexpr std::size_t most_bytes = std::size_t{512} << 20;
+    static constexpr std::size_t max_bytes = std::size_t{512} << 20;
 
     // Returns the page of the address; nullptr if there is no room. Any thread.
     Page* page_of(std::uintptr_t address);

@@ -49,7 +49,7 @@ std::size_t page_size() {
 std::string index_text(const uint3& v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
-using cuda_on_cpu::text_of;
+using cuda_on_cpu::to_string;
 
 uint3 position(std::uint64_t linear, const dim3& shape) {
     return {static_cast<unsigned int>(linear % shape.x),
@@ -66,9 +66,9 @@ bool same_place(const Where& a, const Where& b) {
 std::string text_of_place(const Where& where, const Where& other) {
     const bool is_same_line =
         where.line() == other.line() && std::strcmp(where.file_name(), other.file_name()) == 0;
-    return text_of(where) + (is_same_line && where.column() != other.column()
-                                 ? ", column " + std::to_string(where.column())
-                                 : "");
+    return to_string(where) + (is_same_line && where.column() != other.column()
+                                   ? ", column " + std::to_string(where.column())
+                                   : "");
 }
 
 const char* name_of(WarpOperation operation) {
@@ -348,14 +348,14 @@ void BlockExecutor::thread_exited() {
     if (!at_barrier_.empty())
         fault(cudaErrorLaunchFailure,
               "returned while thread " + thread_name(at_barrier_[0]) +
-                  " waits at the __syncthreads() of " + text_of(barrier_where_) +
+                  " waits at the __syncthreads() of " + to_string(barrier_where_) +
                   ": every thread of a block must reach it; guard the work, not the barrier");
     for (const WarpGroup& group : warp_groups_)
         if (group.warp == current_ / warp_lanes &&
             (group.mask >> (current_ % warp_lanes) & 1u) != 0)
             fault(cudaErrorLaunchFailure,
                   std::string("returned while lanes of its warp wait for it at the ") +
-                      name_of(group.operation) + " of " + text_of(group.where));
+                      name_of(group.operation) + " of " + to_string(group.where));
 }
 
 // Goes on with the next thread that can run. Returns when `from` is switched to again.
@@ -435,7 +435,7 @@ void BlockExecutor::check_barrier(Where where) {
         const auto gone = std::find_if(threads_.begin(), threads_.end(),
                                        [](const Thread& thread) { return thread.exited; });
         fault(cudaErrorLaunchFailure,
-              "waits at the __syncthreads() of " + text_of(where) + ", but thread " +
+              "waits at the __syncthreads() of " + to_string(where) + ", but thread " +
                   thread_name(static_cast<int>(gone - threads_.begin())) +
                   " returned before it: every thread of a block must reach it; guard the work, "
                   "not the barrier");
@@ -500,7 +500,7 @@ void BlockExecutor::check_warp_call(WarpOperation operation, unsigned int mask, 
                                     Where where) {
     const int warp = current_ / warp_lanes;
     const int lane = current_ % warp_lanes;
-    const auto at = [&] { return std::string(name_of(operation)) + " of " + text_of(where); };
+    const auto at = [&] { return std::string(name_of(operation)) + " of " + to_string(where); };
     if ((mask >> lane & 1u) == 0)
         fault(cudaErrorLaunchFailure, "calls the " + at() +
                                           " with a mask that does not name its own lane " +
@@ -729,11 +729,11 @@ void BlockExecutor::report_deadlock() {
     std::string waiting;
     if (!at_barrier_.empty())
         waiting = "thread " + thread_name(at_barrier_[0]) + " waits at the __syncthreads() of " +
-                  text_of(barrier_where_);
+                  to_string(barrier_where_);
     for (const WarpGroup& group : warp_groups_)
         waiting += (waiting.empty() ? "" : ", ") + std::string("lanes of warp ") +
                    std::to_string(group.warp) + " wait at the " + name_of(group.operation) +
-                   " of " + text_of(group.where);
+                   " of " + to_string(group.where);
     device_failed(cudaErrorLaunchFailure, run_->name() + ": no thread of block " +
                                               index_text(block_index_) + " can go on: " + waiting +
                                               ", and nobody is left to come");
@@ -755,7 +755,7 @@ std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uin
     return executor().warp_exchange(operation, mask, value, argument, width, where);
 }
 void trap(Where where) {
-    executor().fault(cudaErrorLaunchFailure, "called __trap() at " + text_of(where));
+    executor().fault(cudaErrorLaunchFailure, "called __trap() at " + to_string(where));
     executor().leave_kernel();
 }
 void* dynamic_shared_memory() {

@@ -20,7 +20,7 @@
 
 namespace cuda_on_cpu {
 
-inline constexpr std::size_t most_shared_bytes = 48 << 10;    // without asking, as on every GPU
+inline constexpr std::size_t max_shared_bytes = 48 << 10;     // without asking, as on every GPU
 inline constexpr std::size_t shared_bytes_optin = 227 << 10;  // at most, as on Hopper
 inline constexpr unsigned int max_threads = 1024;
 inline constexpr int warp_lanes = 32;

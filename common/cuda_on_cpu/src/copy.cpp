@@ -113,7 +113,7 @@ cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind,
                              Where where) {
     if (const cudaError_t status = enter_call(call))
         return status;
-    const std::string caller = std::string(call) + " at " + text_of(where);
+    const std::string caller = std::string(call) + " at " + to_string(where);
     if (const cudaError_t error = check_safe(caller))
         return error;
     if (const cudaError_t error = check_no_kernel_waits(caller, std::to_string(bytes) + " bytes"))
@@ -127,7 +127,7 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
         return status;
     if (pointer == nullptr)
         return cudaSuccess;
-    const std::string caller = std::string(call) + " at " + text_of(where);
+    const std::string caller = std::string(call) + " at " + to_string(where);
     if (const cudaError_t error = check_safe(caller))
         return error;
     if (const cudaError_t error = check_no_kernel_waits(caller, describe_address(pointer)))
@@ -173,7 +173,7 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
                          cudaStream_t handle, Where where) {
     if (const cudaError_t status = enter_call(call))
         return status;
-    const std::string caller = std::string(call) + " at " + text_of(where);
+    const std::string caller = std::string(call) + " at " + to_string(where);
     if (const cudaError_t error = check_copy(caller, destination, source, bytes, kind))
         return error;
     placed->stream = find_stream(handle, call);
@@ -351,7 +351,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStr
         return status;
     if (bytes == 0)
         return cudaSuccess;
-    const std::string caller = "cudaMemset at " + text_of(where);
+    const std::string caller = "cudaMemset at " + to_string(where);
     if (const cudaError_t error = check_range(caller, "range", pointer, bytes))
         return error;
     if (!find_allocation(pointer))

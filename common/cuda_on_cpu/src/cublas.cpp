@@ -165,7 +165,7 @@ cudaError_t check_shape_is_loaded(const MultiplyMatrices& product, const std::st
 // Checks a call of `name` and enqueues it.
 cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices multiply,
                        Where where) {
-    const std::string caller = name + (" at " + text_of(where));
+    const std::string caller = name + (" at " + to_string(where));
     const int m = multiply.m, n = multiply.n;
     if (m < 0 || n < 0 || multiply.k < 0 || multiply.batch < 0)
         return refuse(caller + " was given a negative size");
@@ -272,7 +272,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transpose_a
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (type_a != type_b || type_a == CUDA_R_32F || type_c != CUDA_R_32F ||
         compute != CUBLAS_COMPUTE_32F) {
-        refuse("cublasGemmEx at " + text_of(where) +
+        refuse("cublasGemmEx at " + to_string(where) +
                " takes here A and B of CUDA_R_16F, or both of CUDA_R_16BF, and C of CUDA_R_32F "
                "with CUBLAS_COMPUTE_32F");
         return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -98,7 +98,7 @@ const Name& entry_of(cudaError_t code) {
 
 }  // namespace
 
-std::string text_of(const Where& where) {
+std::string to_string(const Where& where) {
     return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 

@@ -8,7 +8,7 @@
 namespace cuda_on_cpu {
 
 // "tests/a.cu:12"
-std::string text_of(const Where& where);
+std::string to_string(const Where& where);
 
 // A call failed: this thread's last error is now `code`, and cudaGetErrorString(code) adds
 // `diagnosis`.

@@ -14,7 +14,7 @@ namespace cuda_on_cpu {
 std::string KernelRun::name() const {
     const std::string symbol = kernel_name(kernel.function);
     return "kernel " + (symbol.empty() ? "" : symbol + ", ") + "launched at " +
-           text_of(kernel.where);
+           to_string(kernel.where);
 }
 
 void KernelRun::enter(pthread_t thread) {
@@ -41,7 +41,7 @@ struct MostPolls {
     double rate = 2;  // of a block, in a millisecond: this is not much
     std::string report;
 };
-MostPolls& most_polls() {
+MostPolls& max_polls() {
     static auto* instance = new MostPolls;
     return *instance;
 }
@@ -53,7 +53,7 @@ void KernelRun::note_polls() const {
         std::chrono::steady_clock::now() - started;
     const auto blocks = static_cast<double>(polling_blocks);
     const double rate = static_cast<double>(host_loads) / blocks / std::max(1.0, time.count());
-    MostPolls& most = most_polls();
+    MostPolls& most = max_polls();
     std::lock_guard lock(most.mutex);
     if (blocks < 2 || rate <= most.rate)
         return;
@@ -65,8 +65,8 @@ void KernelRun::note_polls() const {
 }
 
 std::string poll_report() {
-    std::lock_guard lock(most_polls().mutex);
-    return most_polls().report;
+    std::lock_guard lock(max_polls().mutex);
+    return max_polls().report;
 }
 
 }  // namespace cuda_on_cpu

@@ -25,7 +25,7 @@ std::string shape_text(const dim3& shape) {
     return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
            std::to_string(shape.z) + ")";
 }
-using cuda_on_cpu::text_of;
+using cuda_on_cpu::to_string;
 
 std::uint64_t count(const dim3& shape) {
     return std::uint64_t{shape.x} * shape.y * shape.z;
@@ -58,8 +58,8 @@ LargerShared& larger_shared() {
 std::size_t shared_bytes_of(const void* kernel) {
     std::lock_guard lock(larger_shared().mutex);
     const auto asked = larger_shared().bytes.find(kernel);
-    return asked == larger_shared().bytes.end() ? most_shared_bytes
-                                                : std::max(most_shared_bytes, asked->second);
+    return asked == larger_shared().bytes.end() ? max_shared_bytes
+                                                : std::max(max_shared_bytes, asked->second);
 }
 
 // Refuses the first launch of a kernel that must be loaded for it, while another one may wait.
@@ -152,7 +152,7 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     const auto launch = [&] { return KernelRun(kernel, settings()).name(); };
     if (const std::string reason = refusal(shape); !reason.empty())
         return call_failed(cudaErrorInvalidConfiguration, launch() + ": " + reason);
-    if (shape.shared_bytes > most_shared_bytes &&
+    if (shape.shared_bytes > max_shared_bytes &&
         shape.shared_bytes > shared_bytes_of(kernel.function))
         return call_failed(cudaErrorInvalidValue,
                            launch() + ": " + std::to_string(shape.shared_bytes) +
@@ -284,7 +284,7 @@ cudaError_t launch(cudaStream_t stream, LaunchShape shape, const void* address, 
     kernel.where = where;
     const std::vector<std::string>* types = parameter_types(address);
     if (types == nullptr)
-        return call_failed(cudaErrorInvalidValue, "a launch at " + text_of(where) +
+        return call_failed(cudaErrorInvalidValue, "a launch at " + to_string(where) +
                                                       " was given an address that is none of a "
                                                       "kernel of this program");
     std::vector<const void*> pointers;

@@ -36,7 +36,7 @@ constexpr std::size_t red_zone = 256;           // checked bytes before an alloc
 constexpr std::size_t remembered_frees = 4096;  // freed ranges that stay closed and named
 constexpr std::size_t window_bytes = 1 << 20;   // bytes that a touch opens
 constexpr std::size_t windows = 1024;           // open at a time
-constexpr std::size_t most_kept = 64 << 20;     // bytes of the file kept for the next allocations
+constexpr std::size_t max_kept = 64 << 20;      // bytes of the file kept for the next allocations
 constexpr int poison = 0xff;  // NaN in every floating-point format, -1 in every integer
 
 struct PendingCopy {
@@ -112,7 +112,7 @@ const char* call_name(MemoryKind kind) {
 
 std::string allocation_name(const Allocation& allocation) {
     return "the " + std::to_string(allocation.bytes) + " bytes that " + call_name(allocation.kind) +
-           " at " + text_of(allocation.allocated) + " gave";
+           " at " + to_string(allocation.allocated) + " gave";
 }
 
 // The number of pages to leave free before the next mapping, out of colours. The system's own
@@ -256,7 +256,7 @@ void close_pages(Memory& all, Allocation& a) {
         munmap(a.alias - bytes_of_page(), a.page_bytes + 2 * bytes_of_page());
     if (a.kind == MemoryKind::peer)
         return;
-    if (settings().strict && !a.is_shared && all.kept_bytes + a.page_bytes <= most_kept) {
+    if (settings().strict && !a.is_shared && all.kept_bytes + a.page_bytes <= max_kept) {
         all.kept.emplace(a.page_bytes, a.file_offset);
         all.kept_bytes += a.page_bytes;
         return;
@@ -333,7 +333,7 @@ std::string damage_of(const Allocation& a) {
 }
 
 std::string part_name(const Part& part) {
-    return "the " + std::to_string(part.bytes) + " bytes that " + text_of(part.where) +
+    return "the " + std::to_string(part.bytes) + " bytes that " + to_string(part.where) +
            " was given";
 }
 
@@ -391,7 +391,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
                 count_bytes(all, -static_cast<long long>(bytes));
             return call_failed(
                 cudaErrorMemoryAllocation,
-                std::string(call) + " at " + text_of(where) + " asked for " +
+                std::string(call) + " at " + to_string(where) + " asked for " +
                     std::to_string(bytes) + " bytes; " +
                     std::to_string(all.live_device_bytes + bytes_of_other_tenants()) + " of " +
                     std::to_string(total_device_bytes()) + " are in use" + reason);
@@ -409,7 +409,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
 cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where where) {
     if (pointer == nullptr)
         return cudaSuccess;
-    const std::string caller = std::string(call) + " at " + text_of(where);
+    const std::string caller = std::string(call) + " at " + to_string(where);
     Memory& all = memory();
     DeviceAccess access;  // for its red zones
     std::lock_guard lock(all.mutex);
@@ -420,7 +420,7 @@ cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where wher
     if (a->is_freed)
         return call_failed(cudaErrorInvalidValue, caller + " frees a second time " +
                                                       allocation_name(*a) + " (freed before at " +
-                                                      text_of(a->freed) + ")");
+                                                      to_string(a->freed) + ")");
     if (a->kind != kind)
         return call_failed(cudaErrorInvalidValue,
                            caller + " cannot free " + allocation_name(*a) + "; use " +
@@ -522,7 +522,7 @@ std::string describe_address(const void* address) {
     else
         position = position_in_part(all, byte) + "byte " + std::to_string(byte - a->begin) + " of ";
     return position + allocation_name(*a) +
-           (a->is_freed ? ", which was freed at " + text_of(a->freed) : "");
+           (a->is_freed ? ", which was freed at " + to_string(a->freed) : "");
 }
 
 bool open_device_pages(const void* address) {
@@ -627,7 +627,7 @@ std::string describe_pending_copy(const void* address, bool is_write) {
             if (byte >= copy.begin && byte < copy.begin + copy.bytes)
                 return std::string("the host ") + (is_write ? "wrote" : "read") + " byte " +
                        std::to_string(byte - copy.begin) + " of a buffer that cudaMemcpyAsync at " +
-                       text_of(copy.where) + (copy.copy_writes ? " writes" : " reads") +
+                       to_string(copy.where) + (copy.copy_writes ? " writes" : " reads") +
                        ", before it synchronised with the stream: call cudaStreamSynchronize (or "
                        "wait for an event) first";
     return "";
@@ -704,7 +704,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where
     const std::optional<Allocation> a = find_allocation(pointer);
     if (!a || a->kind != MemoryKind::device || a->begin != pointer)
         return call_failed(cudaErrorInvalidValue,
-                           "cudaIpcGetMemHandle at " + text_of(where) +
+                           "cudaIpcGetMemHandle at " + to_string(where) +
                                " needs the first byte of a cudaMalloc, and was given " +
                                describe_address(pointer));
     {
@@ -729,7 +729,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
         return status;
     Handle content;
     std::memcpy(&content, &handle, sizeof content);
-    const std::string caller = "cudaIpcOpenMemHandle at " + text_of(where);
+    const std::string caller = "cudaIpcOpenMemHandle at " + to_string(where);
     if (std::memcmp(content.mark, mark_byte, sizeof mark_byte) != 0)
         return call_failed(cudaErrorInvalidValue,
                            caller + " was given bytes that cudaIpcGetMemHandle did not make");

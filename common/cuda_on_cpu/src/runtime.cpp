@@ -79,11 +79,11 @@ void at_exit(int status, void*) {
                                   ? ""
                                   : leak_report() + handle_leak_report() + graph_leak_report();
     std::fputs((leaks + poll_report()).c_str(), stderr);
-    if (const int depth = settings().depth; depth > 0 && most_held > 0)
+    if (const int depth = settings().depth; depth > 0 && max_held > 0)
         std::fprintf(stderr,
                      "cuda_on_cpu: behind a kernel that may wait for others a launch queue held up "
                      "to %d of %d\n",
-                     static_cast<int>(most_held), depth);
+                     static_cast<int>(max_held), depth);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
         std::fflush(nullptr);
         _exit(1);
@@ -385,7 +385,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "CPU (CUDA on a CPU)");
     properties->totalGlobalMem = total_device_bytes();
-    properties->sharedMemPerBlock = most_shared_bytes;
+    properties->sharedMemPerBlock = max_shared_bytes;
     properties->sharedMemPerBlockOptin = shared_bytes_optin;
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = max_threads;

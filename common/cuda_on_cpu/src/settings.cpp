@@ -74,7 +74,7 @@ Settings parse_settings(const std::string& text) {
         {"devices", {&Settings::devices, 1, 64}},
         {"multiprocessors", {&Settings::multiprocessors, 1, 1024}},
         {"queues", {&Settings::queues, 1, 1024}},
-        {"depth", {&Settings::depth, 1, most_depth}}};
+        {"depth", {&Settings::depth, 1, max_depth}}};
     static const std::map<std::string, std::pair<double Settings::*, double>> numbers = {
         {"timeout", {&Settings::kernel_timeout_s, 1e6}},
         {"memory", {&Settings::memory_mib, 1e9}},

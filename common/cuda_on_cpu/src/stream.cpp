@@ -285,7 +285,7 @@ std::uint64_t Stream::room_in_use() const {
 // threads alternate.
 void Stream::wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& lock) {
     const int played = settings().depth;
-    const auto depth = static_cast<std::uint64_t>(played > 0 ? played : most_depth);
+    const auto depth = static_cast<std::uint64_t>(played > 0 ? played : max_depth);
     while ((room_in_use() > 0 && room_in_use() + room > depth) ||
            enqueued_.load() - done_.load() >= slot_count - 1)
         sleep_until_done((done_.load() + enqueued_.load() + 1) / 2, lock);
@@ -296,7 +296,7 @@ void Stream::wait_for_room(std::uint64_t room, std::unique_lock<std::mutex>& loc
     static std::mutex mutex;
     std::lock_guard lock_of_all(mutex);
     if (!cooperative_.empty())
-        most_held = std::max(most_held.load(), room_in_use() + room);
+        max_held = std::max(max_held.load(), room_in_use() + room);
 }
 
 void Stream::wait(Ticket ticket) {

@@ -112,7 +112,7 @@ class Stream {
     const bool blocking;  // waits for the default stream and the other way round
 
   private:
-    static constexpr std::size_t slot_count = most_depth + 3;  // a round number
+    static constexpr std::size_t slot_count = max_depth + 3;  // a round number
     static constexpr Ticket nobody_waits = ~Ticket{0};
     struct Slot {
         alignas(64) std::byte memory[slot_bytes];
@@ -159,7 +159,7 @@ class Stream {
 
 // The most that a launch queue has held which a kernel was in that may wait for others, where a
 // depth is played.
-inline std::atomic<std::uint64_t> most_held = 0;
+inline std::atomic<std::uint64_t> max_held = 0;
 
 // One cudaEventRecord: a place in a stream, done when the stream has come there. An event that is
 // recorded again gets a new one, while whoever waits for the old one goes on doing so.

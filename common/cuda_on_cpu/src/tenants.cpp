@@ -25,14 +25,14 @@ struct Tenant {
     long long bytes;
     long long multiprocessors;
 };
-constexpr std::size_t most_tenants = 128;
+constexpr std::size_t max_tenants = 128;
 
 // The file of the GPU, mapped. The lock of a file is free as soon as its owner has ended.
 class Ledger {
   public:
     explicit Ledger(const std::string& path) {
         file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        constexpr std::size_t bytes = most_tenants * sizeof(Tenant);
+        constexpr std::size_t bytes = max_tenants * sizeof(Tenant);
         void* mapped = file_ < 0 || ftruncate(file_, bytes) != 0
                            ? MAP_FAILED
                            : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
@@ -53,7 +53,7 @@ class Ledger {
         }
         Tenant* own = nullptr;
         Tenant others{};
-        for (Tenant* each = tenants_; each != tenants_ + most_tenants; each++) {
+        for (Tenant* each = tenants_; each != tenants_ + max_tenants; each++) {
             if (each->process != 0 && kill(static_cast<pid_t>(each->process), 0) != 0 &&
                 errno == ESRCH)
                 *each = {};
@@ -66,7 +66,7 @@ class Ledger {
         }
         if (own == nullptr) {
             std::fprintf(stderr, "error: CUDA_ON_CPU: more than %zu processes share the GPU.\n",
-                         most_tenants);
+                         max_tenants);
             std::exit(2);
         }
         own->process = getpid();

@@ -100,8 +100,8 @@ void check_forward() {
     const Variable b = tape.constant(Tensor(device, {2, 3}, std::vector<float>{2, 4, 2, 5, -8, 3}));
     const Variable quotient = divide(a, b);
     if (quotient.value().shape() != Shape{2, 3})
-        throw Wrong("[2, 3] divided by [2, 3] has the shape " + text_of(quotient.value().shape()) +
-                    ": it should be that of the inputs.");
+        throw Wrong("[2, 3] divided by [2, 3] has the shape " +
+                    to_string(quotient.value().shape()) + ": it should be that of the inputs.");
     compare("the quotient", quotient.value(), {3, 1.25, -3.5, 0, -0.125, 3},
             "Divide each element of a by the one of b at the same place.");
     if (a.value().to_host() != std::vector<float>{6, 5, -7, 0, 1, 9} ||

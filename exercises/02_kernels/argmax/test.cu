@@ -69,7 +69,7 @@ std::vector<Question> questions_of_ties_and_nan(std::size_t n) {
             {two_nan, "Two values are NaN here: the one with the lower index wins."}};
 }
 
-std::string text_of(Largest answer) {
+std::string to_string(Largest answer) {
     char text[64];
     std::snprintf(text, sizeof text, "value %g at index %d", static_cast<double>(answer.value),
                   answer.index);
@@ -126,8 +126,8 @@ void ask(const std::vector<Question>& all, int blocks, int block, const std::str
         if (!is_same(answer, right))
             throw Wrong(std::to_string(question.values.size()) + " values, " +
                         (blocks > 0 ? std::to_string(blocks) + " blocks of " : "one block of ") +
-                        std::to_string(block) + " threads: you say " + text_of(answer) +
-                        ", right is " + text_of(right) + ".\n" +
+                        std::to_string(block) + " threads: you say " + to_string(answer) +
+                        ", right is " + to_string(right) + ".\n" +
                         (cause.empty() ? question.cause + also : cause));
         held();
     }

@@ -21,7 +21,7 @@ struct Case {
     }
 };
 
-std::string text_of(Place place) {
+std::string to_string(Place place) {
     return "thread " + std::to_string(place.thread) + " of block " + std::to_string(place.block);
 }
 
@@ -61,8 +61,8 @@ void check_place(const Case& asked, unsigned int i, const std::vector<Place>& pl
         throw Wrong(what + "is right, but places[" + std::to_string(i) +
                     "] was not written. The thread that computes an element also writes "
                     "{blockIdx.x, threadIdx.x} there.");
-    throw Wrong(what + "was computed by " + text_of(yours) + "; it belongs to " + text_of(right) +
-                ".\n" + rule);
+    throw Wrong(what + "was computed by " + to_string(yours) + "; it belongs to " +
+                to_string(right) + ".\n" + rule);
 }
 
 // Throws Wrong if element i was computed never, or more than once. `after` says which value it has

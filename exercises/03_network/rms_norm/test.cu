@@ -179,8 +179,8 @@ void check_output(const Case& one, const std::string& hint) {
     const Variable y = layer.forward();
     compare(one, "y", y.value(), right_output(one), hint);
     if (y.value().shape() != Shape{one.rows, one.columns})
-        throw Wrong("y has the shape " + text_of(y.value().shape()) + "; it should be that of x, " +
-                    text_of({one.rows, one.columns}) + ".");
+        throw Wrong("y has the shape " + to_string(y.value().shape()) +
+                    "; it should be that of x, " + to_string({one.rows, one.columns}) + ".");
     if (layer.x->value.to_host() != floats(one.x))
         throw Wrong(
             "Forward has changed x. A copy of a Tensor is the same memory: y needs memory of its "

@@ -13,7 +13,7 @@ namespace {
 
 constexpr CostModel true_line{5e-6, 1e-9};
 
-std::string text_of(const CostModel& line) {
+std::string to_string(const CostModel& line) {
     return "alpha = " + format_seconds(line.alpha_s) +
            ", 1 / beta = " + format_bandwidth(1 / line.beta_s_per_byte);
 }
@@ -57,8 +57,8 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
     const std::string cause = cause_of(times, line);
     if (!is_near(line.alpha_s, true_line.alpha_s, tolerance) ||
         !is_near(line.beta_s_per_byte, true_line.beta_s_per_byte, tolerance))
-        throw Wrong("Twelve sizes, from 4 bytes to 16 MiB: you say " + text_of(line) +
-                    "; the times were made with " + text_of(true_line) + ".\n" +
+        throw Wrong("Twelve sizes, from 4 bytes to 16 MiB: you say " + to_string(line) +
+                    "; the times were made with " + to_string(true_line) + ".\n" +
                     (cause.empty() ? hint : cause));
     const double yours = sum_of_squares(times, line),
                  least = sum_of_squares(times, line_by_weight(times, 2));

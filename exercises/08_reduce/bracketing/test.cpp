@@ -19,7 +19,7 @@
 namespace ddp::test {
 namespace {
 
-constexpr int most_ranks = 8;
+constexpr int max_ranks = 8;
 
 // ---- Sums with their brackets
 
@@ -238,7 +238,7 @@ void check_held_with(int ranks, int root) {
 }
 
 void check_held() {
-    for (int ranks = 1; ranks <= most_ranks + 3; ranks++)
+    for (int ranks = 1; ranks <= max_ranks + 3; ranks++)
         for (int root = 0; root < ranks; root++)
             check_held_with(ranks, root);
     held();
@@ -323,7 +323,7 @@ void check_bits_of(int ranks) {
 }
 
 void check_bits() {
-    for (int ranks = 1; ranks <= most_ranks; ranks++) {
+    for (int ranks = 1; ranks <= max_ranks; ranks++) {
         for (const std::size_t count : {1U, 3U, 37U, 0U})
             check_terms(ranks, count);
         check_bits_of(ranks);
@@ -379,7 +379,7 @@ void check_tell_apart_of(int ranks, int root) {
 }
 
 void check_tell_apart() {
-    for (int ranks = 1; ranks <= most_ranks; ranks++)
+    for (int ranks = 1; ranks <= max_ranks; ranks++)
         for (int root = 0; root < ranks; root++)
             check_tell_apart_of(ranks, root);
 }

@@ -15,7 +15,7 @@ namespace {
 std::string on_so_many(int ranks) {
     return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
-std::string text_of(const char* format, double a, double b) {
+std::string to_string(const char* format, double a, double b) {
     char text[160];
     std::snprintf(text, sizeof text, format, a, b);
     return text;
@@ -124,15 +124,15 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
     };
     if (!is_near(scores.accuracy, right.accuracy))
         throw Wrong(
-            text_of("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
+            to_string("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
             (scores.accuracy == 0 && right.accuracy > 0
                  ? "Is an integer divided by an integer? The rest is dropped in C++. "
              : is_near(scores.accuracy, right.mean_recall) ? "That is the mean recall. "
                                                            : "") +
             hint);
     if (!is_near(scores.mean_recall, right.mean_recall))
-        throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
-                            right.mean_recall) +
+        throw Wrong(to_string("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
+                              right.mean_recall) +
                     cause_of_recall(confusion, scores.mean_recall, right) + hint);
     held();
 }
@@ -209,10 +209,10 @@ void check_parts(const Parts& parts, const std::string& hint) {
             wrong = "you count " + std::to_string(all.count) + " numbers, and there are " +
                     std::to_string(right.count) + ".";
         else if (!is_near(all.mean, right.mean))
-            wrong = text_of("you say the mean is %.12g; it is %.12g.", all.mean, right.mean);
+            wrong = to_string("you say the mean is %.12g; it is %.12g.", all.mean, right.mean);
         else if (!is_near(all.standard_deviation(), right.standard_deviation()))
-            wrong = text_of("you say the standard deviation is %.12g; it is %.12g.",
-                            all.standard_deviation(), right.standard_deviation());
+            wrong = to_string("you say the standard deviation is %.12g; it is %.12g.",
+                              all.standard_deviation(), right.standard_deviation());
         if (!wrong.empty())
             wrong += cause_of_spread(all, mine, right, parts);
         throw_first_wrong(rank, wrong.empty()

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t device_memory = 4 << 20;
 constexpr int inputs = 5, classes = 3;
 
-std::string text_of(const std::vector<int>& samples) {
+std::string to_string(const std::vector<int>& samples) {
     std::string text;
     for (std::size_t r = 0; r < samples.size(); r++)
         text += (r == 0                   ? ""
@@ -37,8 +37,8 @@ void on_uneven_ranks(const std::vector<int>& samples, const std::string& hint,
             work(rank, *make_communicator("native", rank, 1 << 20), device);
         });
     } catch (const RunFailed& failure) {
-        throw std::runtime_error("Ranks with " + text_of(samples) + " samples: " + failure.what() +
-                                 ".\n" + hint);
+        throw std::runtime_error("Ranks with " + to_string(samples) +
+                                 " samples: " + failure.what() + ".\n" + hint);
     }
 }
 
@@ -108,7 +108,7 @@ void check_weights(const std::vector<int>& samples, const std::string& hint) {
         const double predicted = weight_of_sample(samples, static_cast<int>(r));
         const double measured = static_cast<double>(weights[i]);
         if (!(std::abs(predicted - measured) <= 0.01 * measured))
-            throw Wrong("Ranks with " + text_of(samples) +
+            throw Wrong("Ranks with " + to_string(samples) +
                         " samples: you predict that one of rank " + std::to_string(r) +
                         " has the weight " + std::to_string(predicted) +
                         "; in NaiveDdp's gradient it has " + std::to_string(measured) + ".\n" +
@@ -263,7 +263,7 @@ void check_step(const std::vector<int>& samples, const std::string& hint) {
             wrong = expected->what_is_wrong(gradients_of(*model));
         throw_first_wrong(rank, wrong.empty()
                                     ? ""
-                                    : "Ranks with " + text_of(samples) + " samples, on rank " +
+                                    : "Ranks with " + to_string(samples) + " samples, on rank " +
                                           std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
     });
 }
@@ -351,7 +351,7 @@ void check_plan(const Plan& plan, const std::string& hint) {
                     "without a batch take the step, too?)";
         throw_first_wrong(rank, wrong.empty()
                                     ? ""
-                                    : "Ranks with " + text_of(sums) + " samples, on rank " +
+                                    : "Ranks with " + to_string(sums) + " samples, on rank " +
                                           std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
     });
 }

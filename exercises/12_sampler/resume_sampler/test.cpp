@@ -10,7 +10,7 @@
 namespace ddp::test {
 namespace {
 
-std::string text_of(const EpochState& state) {
+std::string to_string(const EpochState& state) {
     return "seed " + std::to_string(state.seed) + ", epoch " + std::to_string(state.epoch) + ", " +
            std::to_string(state.taken) + " taken";
 }
@@ -52,10 +52,10 @@ void check_state(const EpochState& begin, int samples, const Part& part, const E
                  const std::string& hint) {
     const EpochState found = state_after(begin, samples, part.world_size, part.batch, part.steps);
     if (found != right)
-        throw Wrong(std::to_string(samples) + " samples, " + text_of(begin) + "; then " +
+        throw Wrong(std::to_string(samples) + " samples, " + to_string(begin) + "; then " +
                     std::to_string(part.steps) + " steps of " + std::to_string(part.world_size) +
                     " ranks with batches of " + std::to_string(part.batch) + ": you say " +
-                    text_of(found) + "; right is " + text_of(right) + ".\n" +
+                    to_string(found) + "; right is " + to_string(right) + ".\n" +
                     cause_of(found, begin, samples, part) + hint);
 }
 

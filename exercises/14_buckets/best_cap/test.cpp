@@ -12,7 +12,7 @@
 namespace ddp::test {
 namespace {
 
-std::string text_of(const BackwardPass& pass) {
+std::string to_string(const BackwardPass& pass) {
     return std::to_string(pass.gradients) + " gradients of " +
            format_bytes(static_cast<double>(pass.bytes)) + ", backward " +
            format_seconds(pass.backward_s) + ", an all-reduce takes " +
@@ -96,7 +96,7 @@ void check_exposed() {
         const double predicted = exposed_seconds(pass, per_bucket);
         const double right = predicted_by(contract, pass, per_bucket);
         if (!(std::abs(predicted - right) <= 1e-6 * right))
-            throw Wrong(text_of(pass) + ", " + std::to_string(per_bucket) +
+            throw Wrong(to_string(pass) + ", " + std::to_string(per_bucket) +
                         " in a bucket: you predict that the last all-reduce ends " +
                         format_seconds(predicted) + " after backward, and it ends " +
                         format_seconds(right) + " after it.\n" + cause_of_all() + hint);
@@ -163,7 +163,7 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
         modelled(pass, per_bucket) - link > 1.03 * (modelled(pass, best) - link))
         throw Wrong(
-            text_of(pass) + ": with your buckets of " +
+            to_string(pass) + ": with your buckets of " +
             (std::isfinite(bytes) && bytes >= 0 ? format_bytes(bytes) : std::to_string(bytes)) +
             " the last all-reduce ends " + format_seconds(modelled(pass, per_bucket)) +
             " after backward. With buckets of " +

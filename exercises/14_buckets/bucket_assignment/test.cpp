@@ -18,7 +18,7 @@ using Gradients = std::vector<ModelGradient>;
 
 // ---- Task assignment
 
-std::string text_of(const Buckets& buckets) {
+std::string to_string(const Buckets& buckets) {
     std::string text;
     for (const auto& bucket : buckets) {
         text += text.empty() ? "[" : " [";
@@ -29,7 +29,7 @@ std::string text_of(const Buckets& buckets) {
     return text.empty() ? "no bucket" : text;
 }
 
-std::string text_of(const Gradients& gradients) {
+std::string to_string(const Gradients& gradients) {
     std::string text;
     for (std::size_t i = 0; i < gradients.size(); i++) {
         const ModelGradient& gradient = gradients[i];
@@ -132,8 +132,8 @@ void check(const Gradients& gradients, const std::vector<std::size_t>& limits, c
     std::string all;
     for (const std::size_t limit : limits)
         all += (all.empty() ? "" : ", ") + std::to_string(limit);
-    throw Wrong("Limits of " + all + " bytes, and these gradients:\n" + text_of(gradients) +
-                "You say " + text_of(yours) + ", and PyTorch makes " + text_of(right) + ".\n" +
+    throw Wrong("Limits of " + all + " bytes, and these gradients:\n" + to_string(gradients) +
+                "You say " + to_string(yours) + ", and PyTorch makes " + to_string(right) + ".\n" +
                 (sorted == right ? "These are the buckets, in another order: they are sorted by "
                                    "their first gradients."
                                  : cause_of(yours, gradients, limits) + hint));

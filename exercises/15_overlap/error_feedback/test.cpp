@@ -15,21 +15,21 @@ namespace {
 
 using Floats = std::vector<float>;
 
-std::string text_of(float value) {
+std::string to_string(float value) {
     char text[32];
     std::snprintf(text, sizeof text, "%g", value);
     return text;
 }
-std::string text_of(const Floats& values) {
+std::string to_string(const Floats& values) {
     std::string text;
     for (const float value : values)
-        text += (text.empty() ? "" : ", ") + text_of(value);
+        text += (text.empty() ? "" : ", ") + to_string(value);
     return "(" + text + ")";
 }
-std::string text_of(const LargestElements& sent) {
+std::string to_string(const LargestElements& sent) {
     std::string text;
     for (std::size_t i = 0; i < sent.indices.size(); i++)
-        text += (text.empty() ? "" : ", ") + text_of(sent.values.at(i)) + " at " +
+        text += (text.empty() ? "" : ", ") + to_string(sent.values.at(i)) + " at " +
                 std::to_string(sent.indices[i]);
     return text.empty() ? "nothing" : text;
 }
@@ -59,17 +59,17 @@ void check_step(const Floats& gradient, std::size_t k, Floats& error, const Larg
                 const Floats& right_error, const std::string& hint) {
     const Floats before = error;
     const LargestElements sent = compress(gradient, k, error);
-    const std::string about = "The gradient is " + text_of(gradient) + ", the error before it " +
-                              text_of(before) + ", k is " + std::to_string(k) + ": ";
+    const std::string about = "The gradient is " + to_string(gradient) + ", the error before it " +
+                              to_string(before) + ", k is " + std::to_string(k) + ": ";
     if (sent.indices.size() != sent.values.size())
         throw Wrong(about + "you send " + std::to_string(sent.indices.size()) + " indices and " +
                     std::to_string(sent.values.size()) + " values.");
     if (sent.indices != right.indices || sent.values != right.values)
-        throw Wrong(about + "you send " + text_of(sent) + ", and should send " + text_of(right) +
-                    ".\n" + cause_of(sent, right, gradient) + hint);
+        throw Wrong(about + "you send " + to_string(sent) + ", and should send " +
+                    to_string(right) + ".\n" + cause_of(sent, right, gradient) + hint);
     if (error != right_error)
-        throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
-                    ". What was not sent is " + text_of(right_error) +
+        throw Wrong(about + "you send " + to_string(sent) + ", and keep the error " +
+                    to_string(error) + ". What was not sent is " + to_string(right_error) +
                     ": sent and kept together are what was there before. `error` is all that is "
                     "remembered from step to step.");
 }
@@ -127,9 +127,9 @@ void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right
         return;
     std::string all;
     for (std::size_t rank = 0; rank < sent.size(); rank++)
-        all += "  rank " + std::to_string(rank) + " sends " + text_of(sent[rank]) + "\n";
-    throw Wrong(std::to_string(right.size()) + " elements:\n" + all + "You say " + text_of(mean) +
-                ", right is " + text_of(right) + ".\n" + cause_of_mean(mean, sent, right) + hint);
+        all += "  rank " + std::to_string(rank) + " sends " + to_string(sent[rank]) + "\n";
+    throw Wrong(std::to_string(right.size()) + " elements:\n" + all + "You say " + to_string(mean) +
+                ", right is " + to_string(right) + ".\n" + cause_of_mean(mean, sent, right) + hint);
 }
 
 void check_mean() {
@@ -175,8 +175,8 @@ void check_k(int ranks, std::size_t elements, const std::string& hint) {
         throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
                     " ranks, a link of 2 MB/s with a latency of 10 ms: your k is " +
                     std::to_string(k) + ". With it the all-gather takes " +
-                    text_of(static_cast<float>(gather)) + " s, and the all-reduce " +
-                    text_of(static_cast<float>(all_reduce)) + " s.\n" +
+                    to_string(static_cast<float>(gather)) + " s, and the all-reduce " +
+                    to_string(static_cast<float>(all_reduce)) + " s.\n" +
                     cause_of_k(k, message, ranks, elements) + hint);
     held();
 }

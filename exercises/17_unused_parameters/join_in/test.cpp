@@ -35,7 +35,7 @@ std::string text(const std::vector<int>& batches) {
 // Where all ranks add up. Once it is broken, all calls throw what broke it.
 class Coordinator {
   public:
-    Coordinator(int ranks, int most_sums) : ranks_(ranks), most_sums_(most_sums) {}
+    Coordinator(int ranks, int max_sums) : ranks_(ranks), max_sums_(max_sums) {}
 
     void add(int rank, Numbers& numbers) {
         std::unique_lock lock(mutex_);
@@ -47,9 +47,9 @@ class Coordinator {
                  std::to_string(sums_.size()) +
                  ": all ranks must be at the same sum. (A rank without a batch brings as many "
                  "zeros, and validates when the others do.)");
-        if (done_ == most_sums_)
+        if (done_ == max_sums_)
             fail(
-                "This is sum " + std::to_string(done_ + 1) + ", and " + std::to_string(most_sums_) +
+                "This is sum " + std::to_string(done_ + 1) + ", and " + std::to_string(max_sums_) +
                 " are enough: one per step, one per validation, and one at the end. How many ranks "
                 "have a batch can travel with the gradients.");
         throw_if_broken();
@@ -93,7 +93,7 @@ class Coordinator {
             throw Wrong(broken_);
     }
 
-    const int ranks_, most_sums_;
+    const int ranks_, max_sums_;
     std::mutex mutex_;
     std::condition_variable changed_;
     Numbers sums_, result_;

@@ -37,7 +37,7 @@ Statistics right_for(const Values& values) {
     return {n, values[0] + sum / n, squares};
 }
 
-std::string text_of(const Statistics& statistics) {
+std::string to_string(const Statistics& statistics) {
     char text[120];
     std::snprintf(text, sizeof text, "count %g, mean %.10g, m2 %.6g", statistics.count,
                   statistics.mean, statistics.m2);
@@ -54,7 +54,7 @@ void require_near(const Statistics& yours, const Statistics& right, const std::s
     };
     if (is_within(mean_digits, 1e-9 + 1e-13 * mean))
         return;
-    throw Wrong(what + ": you say " + text_of(yours) + "; right is " + text_of(right) + ".\n" +
+    throw Wrong(what + ": you say " + to_string(yours) + "; right is " + to_string(right) + ".\n" +
                 hint);
 }
 

@@ -22,7 +22,7 @@ Shards shards_of(int step, int count) {
     return shards;
 }
 
-std::string text_of(const std::optional<Shards>& shards) {
+std::string to_string(const std::optional<Shards>& shards) {
     if (!shards)
         return "nothing";
     if (shards->empty())
@@ -54,8 +54,8 @@ std::optional<Shards> loaded(const Contents& contents) {
 void require(const std::optional<Shards>& found, const std::optional<Shards>& expected,
              const std::string& hint) {
     if (found != expected)
-        throw Wrong("load_shards has found " + text_of(found) + "; it should find " +
-                    text_of(expected) + ".\n" + hint);
+        throw Wrong("load_shards has found " + to_string(found) + "; it should find " +
+                    to_string(expected) + ".\n" + hint);
 }
 
 void check_save_and_load() {
@@ -101,8 +101,8 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
         const auto check = [&](const Contents& left, const std::string& what) {
             const std::optional<Shards> found = loaded(left);
             if (is_done && found != allowed.back())
-                throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
-                            "; it should find " + text_of(allowed.back()) +
+                throw Wrong("After " + what + " " + when + " load_shards finds " +
+                            to_string(found) + "; it should find " + to_string(allowed.back()) +
                             (allowed.size() == 1
                                  ? ", as before.\nSomething that load_shards needs was removed."
                                  : ".\nNothing is on the disk before it was synced: bytes by sync, "
@@ -110,9 +110,9 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
             for (const auto& each : allowed)
                 if (found == each)
                     return;
-            throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
+            throw Wrong("After " + what + " " + when + " load_shards finds " + to_string(found) +
                         (allowed.size() == 1
-                             ? "; it should find " + text_of(allowed[0]) +
+                             ? "; it should find " + to_string(allowed[0]) +
                                    ", as before.\nSomething that load_shards needs was removed."
                              : "; it should find all of the old ones or all of the new ones.\nAt "
                                "the moment when the new ones begin to count, all of them must be "

@@ -34,7 +34,7 @@ bool is_near(float yours, float right) {
     return std::abs(yours - right) <= 1e-5f * std::abs(right) || yours == right;
 }
 
-std::string text_of(SoftmaxSums sums) {
+std::string to_string(SoftmaxSums sums) {
     char text[80];
     std::snprintf(text, sizeof text, "{%g, %g}", static_cast<double>(sums.largest),
                   static_cast<double>(sums.sum));
@@ -67,8 +67,8 @@ void check_merge_of(const Row& scores_a, const Row& scores_b, const std::string&
     const SoftmaxSums right = sums_of(both), yours = merged(a, b);
     if (is_near(yours.largest, right.largest) && is_near(yours.sum, right.sum))
         return held();
-    throw Wrong("merged(" + text_of(a) + ", " + text_of(b) + "), {largest, sum}: you say " +
-                text_of(yours) + ", right is " + text_of(right) + ".\n" +
+    throw Wrong("merged(" + to_string(a) + ", " + to_string(b) + "), {largest, sum}: you say " +
+                to_string(yours) + ", right is " + to_string(right) + ".\n" +
                 cause_of(yours, a, b, right) + hint);
 }
 

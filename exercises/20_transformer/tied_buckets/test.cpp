@@ -17,13 +17,13 @@ namespace {
 using Names = std::vector<std::string>;
 using Forward = std::vector<Operation>;
 
-std::string text_of(const Names& names) {
+std::string to_string(const Names& names) {
     std::string text;
     for (const std::string& name : names)
         text += (text.empty() ? "" : ", ") + name;
     return text.empty() ? "nothing" : text;
 }
-std::string text_of(const LastBucket& bucket) {
+std::string to_string(const LastBucket& bucket) {
     return "bucket " + std::to_string(bucket.index) + " with " + std::to_string(bucket.bytes) +
            " bytes, and " + std::to_string(bucket.bytes_before) + " bytes before it";
 }
@@ -163,7 +163,7 @@ void check_order(const std::string& what, const Forward& forward, const Names& r
         i++;
     throw Wrong(what + "gradient number " + std::to_string(i) + " to be final is " +
                 (i < right.size() ? right[i] : "none") + ", and you say " +
-                (i < yours.size() ? yours[i] : "none") + ".\nAll of yours: " + text_of(yours) +
+                (i < yours.size() ? yours[i] : "none") + ".\nAll of yours: " + to_string(yours) +
                 ".\n" + cause_of(forward, yours, right) + hint);
 }
 
@@ -210,8 +210,8 @@ void check_bucket(const std::vector<ReadyGradient>& ready, std::size_t cap, cons
     std::size_t all = 0;
     for (const ReadyGradient& gradient : ready)
         all += gradient.bytes;
-    throw Wrong(what + "a cap of " + std::to_string(cap) + " bytes: you say " + text_of(yours) +
-                "; right is " + text_of(right) + ".\n" + cause_of(yours, right, all) + hint);
+    throw Wrong(what + "a cap of " + std::to_string(cap) + " bytes: you say " + to_string(yours) +
+                "; right is " + to_string(right) + ".\n" + cause_of(yours, right, all) + hint);
 }
 
 void check_sizes(const std::vector<std::size_t>& sizes, std::size_t cap, const LastBucket& right,
@@ -264,8 +264,8 @@ void check_tied(const std::string& what, const Forward& forward, std::vector<Rea
         cause =
             "The shared gradient is final when the FIRST use of forward has been walked; and "
             "`sizes` is in no order.\n";
-    throw Wrong(what + "with a cap of " + std::to_string(cap) + " bytes you say " + text_of(yours) +
-                "; right is " + text_of(right) + ".\n" + cause + hint);
+    throw Wrong(what + "with a cap of " + std::to_string(cap) + " bytes you say " +
+                to_string(yours) + "; right is " + to_string(right) + ".\n" + cause + hint);
 }
 
 void check_tying() {

@@ -28,7 +28,7 @@ std::string number(double value) {
     std::snprintf(text, sizeof text, "%.6g", value);
     return text;
 }
-std::string text_of(const Tokens& tokens) {
+std::string to_string(const Tokens& tokens) {
     std::string text = "Ranks with micro-batches of ";
     for (const std::vector<int>& of_rank : tokens) {
         text += &of_rank == &tokens[0] ? "(" : ", (";
@@ -46,7 +46,7 @@ bool is_near(double yours, double right) {
 
 // Returns what a wrong skew tells, or "".
 std::string cause_of_skew(const Tokens& tokens, double yours) {
-    double least = INFINITY, most = 0, least_rank = INFINITY, most_rank = 0;
+    double least = INFINITY, most = 0, least_rank = INFINITY, max_rank = 0;
     std::size_t batches = 0, fewest = tokens[0].size();
     for (const std::vector<int>& of_rank : tokens) {
         double sum = 0;
@@ -58,11 +58,11 @@ std::string cause_of_skew(const Tokens& tokens, double yours) {
             most = std::max(most, double{1} * in_batch);
         }
         least_rank = std::min(least_rank, sum);
-        most_rank = std::max(most_rank, sum);
+        max_rank = std::max(max_rank, sum);
     }
     if (batches != fewest && is_near(yours, most / least))
         return "A rank with fewer micro-batches divides by fewer: its tokens weigh more.\n";
-    if (is_near(yours, most_rank / least_rank))
+    if (is_near(yours, max_rank / least_rank))
         return "You compare the ranks' numbers of tokens. But a mean is taken over a "
                "micro-batch.\n";
     if (yours > 0 && yours < 1)
@@ -75,7 +75,7 @@ std::string cause_of_skew(const Tokens& tokens, double yours) {
 void check_skew_of(const Tokens& tokens, double right, const std::string& hint) {
     const double yours = weight_skew(tokens);
     if (!is_near(yours, right))
-        throw Wrong(text_of(tokens) + "you say that the heaviest token weighs " + number(yours) +
+        throw Wrong(to_string(tokens) + "you say that the heaviest token weighs " + number(yours) +
                     " times as much as the lightest; right is " + number(right) + ".\n" +
                     cause_of_skew(tokens, yours) + hint);
     held();
@@ -126,12 +126,12 @@ void check_divisors_of(const Tokens& tokens, const std::string& hint) {
     const double all = all_of(tokens), right = all / ranks;
     for (std::size_t rank = 0; rank < tokens.size(); rank++) {
         if (divisors[rank].size() != tokens[rank].size())
-            throw Wrong(text_of(tokens) + "rank " + std::to_string(rank) + " has " +
+            throw Wrong(to_string(tokens) + "rank " + std::to_string(rank) + " has " +
                         std::to_string(tokens[rank].size()) + " micro-batches, and you give it " +
                         std::to_string(divisors[rank].size()) + " divisors: each needs one.");
         for (std::size_t i = 0; i < tokens[rank].size(); i++) {
             const double yours = divisors[rank][i];
-            const std::string said = text_of(tokens) + "for micro-batch " + std::to_string(i) +
+            const std::string said = to_string(tokens) + "for micro-batch " + std::to_string(i) +
                                      " of rank " + std::to_string(rank) + " you say " +
                                      number(yours);
             if (!(yours > 0))
@@ -183,8 +183,8 @@ void check_late_of(const Tokens& tokens, double guess, const std::string& hint) 
         });
     const double all = all_of(tokens);
     for (std::size_t rank = 0; rank < tokens.size(); rank++) {
-        const std::string said = text_of(tokens) + "after a guess of " + number(guess) + " rank " +
-                                 std::to_string(rank) + " says " + number(factors[rank]);
+        const std::string said = to_string(tokens) + "after a guess of " + number(guess) +
+                                 " rank " + std::to_string(rank) + " says " + number(factors[rank]);
         if (!is_near(factors[rank], guess * ranks / all))
             throw Wrong(said + ", right is " + number(guess * ranks / all) + ".\n" +
                         cause_of_factor(tokens, guess, rank, factors[rank]) + hint);

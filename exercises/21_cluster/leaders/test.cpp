@@ -151,7 +151,7 @@ PortLoad counted(const MessagePlan& plan, const EvenNodes& cluster, double bytes
     return *std::ranges::max_element(loads, {}, &PortLoad::messages);
 }
 
-std::string text_of(const PortLoad& load) {
+std::string to_string(const PortLoad& load) {
     return std::to_string(load.messages) + " messages with " + format_fixed(load.bytes, 1) +
            " bytes";
 }
@@ -189,8 +189,8 @@ void check_load(const EvenNodes& cluster, bool is_rails, const std::string& hint
                 std::to_string(cluster.ranks_per_node) + " ranks, with " +
                 std::to_string(cluster.ports) + (cluster.ports == 1 ? " port" : " ports") +
                 " each, an array of 1000003 bytes, " + (is_rails ? "by rails" : "by leaders") +
-                ": the busiest port sends " + text_of(right) + ", counted in " +
-                (is_rails ? "the plan" : "your plan") + "; you say " + text_of(yours) + ".\n" +
+                ": the busiest port sends " + to_string(right) + ", counted in " +
+                (is_rails ? "the plan" : "your plan") + "; you say " + to_string(yours) + ".\n" +
                 cause_of(cluster, is_rails, bytes, yours, right) + hint);
 }
 

@@ -25,7 +25,7 @@ bool is_near(const CostModel& yours, const CostModel& right, double alpha_tolera
            is_near(yours.beta_s_per_byte, right.beta_s_per_byte, beta_tolerance);
 }
 
-std::string text_of(const CostModel& line) {
+std::string to_string(const CostModel& line) {
     return "alpha = " + format_seconds(line.alpha_s) +
            ", 1 / beta = " + format_bandwidth(1 / line.beta_s_per_byte);
 }
@@ -71,8 +71,8 @@ void check_robust_of(const std::string& what, const Disturb& disturb, double alp
         const std::string order = is_sorted ? ", the longest message first. " : ", in no order. ";
         if (!is_near(yours, true_link, alpha_tolerance, beta_tolerance))
             throw Wrong(std::to_string(sizes) + " times, from 1 KiB to 4 MiB" + order + what +
-                        " You say " + text_of(yours) + "; the times were made with " +
-                        text_of(true_link) + ".\n" + cause_of(times, yours) + hint);
+                        " You say " + to_string(yours) + "; the times were made with " +
+                        to_string(true_link) + ".\n" + cause_of(times, yours) + hint);
         held();
     }
 }
@@ -207,7 +207,7 @@ void check_link_of(int nodes, int ranks_per_node, const Disturb& disturb, double
     const CostModel yours = link_of(nodes, ranks_per_node, lines);
     const std::string told = format_count(nodes, "node") + " of " +
                              format_count(ranks_per_node, "rank") + ". " + what + " You say " +
-                             text_of(yours) + "; the link has " + text_of(true_link);
+                             to_string(yours) + "; the link has " + to_string(true_link);
     if (!is_near(yours, true_link, 4 * tolerance, tolerance))
         throw Wrong(
             told + ".\n" + cause_of_link(nodes, ranks_per_node, yours) +

@@ -18,13 +18,13 @@ bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-9 * std::max(1.0, std::abs(right));  // false for NaN
 }
 
-std::string text_of(const NodeOf& node_of) {
+std::string to_string(const NodeOf& node_of) {
     std::string text;
     for (const int node : node_of)
         text += (text.empty() ? "" : " ") + std::to_string(node);
     return text;
 }
-std::string text_of(const Chunks& chunks) {
+std::string to_string(const Chunks& chunks) {
     std::string text;
     for (const double chunk : chunks)
         text +=
@@ -91,7 +91,7 @@ std::string cause_of(const NodeOf& node_of, const Chunks& chunks, const Chunks& 
 
 void check_leaving_of(const NodeOf& node_of, const Chunks& chunks, const std::string& hint) {
     const std::string what =
-        "Ranks on nodes " + text_of(node_of) + ", chunks of " + text_of(chunks) + " bytes: ";
+        "Ranks on nodes " + to_string(node_of) + ", chunks of " + to_string(chunks) + " bytes: ";
     trying(what + "your bytes_leaving() is asked.");
     const Chunks yours = bytes_leaving(node_of, chunks);
     trying("");
@@ -100,8 +100,8 @@ void check_leaving_of(const NodeOf& node_of, const Chunks& chunks, const std::st
         throw Wrong(what + "you return " + format_count(static_cast<int>(yours.size()), "number") +
                     " for " + format_count(static_cast<int>(right.size()), "node") + ".");
     if (!std::ranges::equal(yours, right, is_near))
-        throw Wrong(what + "the nodes send " + text_of(right) + " bytes, step by step; you say " +
-                    text_of(yours) + ".\n" + cause_of(node_of, chunks, yours) + hint);
+        throw Wrong(what + "the nodes send " + to_string(right) + " bytes, step by step; you say " +
+                    to_string(yours) + ".\n" + cause_of(node_of, chunks, yours) + hint);
     held();
 }
 
@@ -138,7 +138,7 @@ NodeOf best_of_all(NodeOf node_of, bool is_most) {
 void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours, bool is_most,
                      const NodeOf& right, const std::string& hint) {
     const std::string what = "For " + nodes_text(ranks_on_node) + " you place the ranks on nodes " +
-                             text_of(yours) + ", for " + (is_most ? "most" : "fewest") +
+                             to_string(yours) + ", for " + (is_most ? "most" : "fewest") +
                              " bytes between nodes";
     std::vector<int> placed(ranks_on_node.size());
     for (const int node : yours)
@@ -151,8 +151,8 @@ void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours,
     if (sent != mine)
         throw Wrong(what + ". " + std::to_string(sent / (2 * (ranks - 1))) + " of the " +
                     std::to_string(ranks) + " ranks send to another node; on nodes " +
-                    text_of(right) + " it is " + std::to_string(mine / (2 * (ranks - 1))) + ".\n" +
-                    hint);
+                    to_string(right) + " it is " + std::to_string(mine / (2 * (ranks - 1))) +
+                    ".\n" + hint);
     held();
 }
 
@@ -193,7 +193,7 @@ void check_borders_of(int nodes, int ranks_per_node) {
     const int ranks = nodes * ranks_per_node;
     const std::string what = format_count(nodes, "node") + " of " +
                              format_count(ranks_per_node, "rank") + ", " + format_fixed(bytes, 0) +
-                             " bytes, your chunks have " + text_of(yours) + " bytes";
+                             " bytes, your chunks have " + to_string(yours) + " bytes";
     if (static_cast<int>(yours.size()) != ranks)
         throw Wrong(what + ": there are N = " + std::to_string(ranks) + " chunks.");
     if (!is_near(std::accumulate(yours.begin(), yours.end(), 0.0), bytes) ||

@@ -10,14 +10,14 @@
 namespace ddp::test {
 namespace {
 
-std::string text_of(const Planned& planned) {
+std::string to_string(const Planned& planned) {
     static const char* names[] = {"gather", "forward", "backward", "release", "reduce_scatter"};
     return names[static_cast<int>(planned.action)] + (" " + std::to_string(planned.block));
 }
-std::string text_of(const std::vector<Planned>& plan) {
+std::string to_string(const std::vector<Planned>& plan) {
     std::string text;
     for (const Planned& planned : plan)
-        text += (text.empty() ? "" : ", ") + text_of(planned);
+        text += (text.empty() ? "" : ", ") + to_string(planned);
     return text.empty() ? "nothing" : text;
 }
 
@@ -91,7 +91,7 @@ class Step {
         if (now != Planned{action, block_of(computed_)})
             fail("It is the turn of " +
                  (block_of(computed_) < 0 ? std::string("nothing")
-                                          : text_of({action, block_of(computed_)})) +
+                                          : to_string({action, block_of(computed_)})) +
                  ": forward goes from block 0 to the last, and backward the other way.");
         if (!is_gathered_[static_cast<std::size_t>(now.block)])
             fail("The parameters of this block are not there: gather it first.");
@@ -112,7 +112,7 @@ class Step {
             plan_.begin(),
             plan_.begin() + static_cast<std::ptrdiff_t>(std::min(place_ + 1, plan_.size())));
         throw Wrong("A model of " + std::to_string(blocks_) +
-                    " blocks; your plan up to here: " + text_of(done) + ".\n" + why);
+                    " blocks; your plan up to here: " + to_string(done) + ".\n" + why);
     }
 
     const int blocks_;
@@ -133,7 +133,7 @@ void check_step_plan() {
 
 // ---- Task agreed_blocks
 
-std::string text_of(const std::vector<int>& numbers) {
+std::string to_string(const std::vector<int>& numbers) {
     std::string text;
     for (const int number : numbers)
         text += (text.empty() ? "" : ", ") + std::to_string(number);
@@ -153,7 +153,7 @@ void check_agreed_blocks() {
             for (std::size_t b = 0; b < uses[rank].size(); b++)
                 if (uses[rank][b])
                     own.push_back(static_cast<int>(b));
-            what += "rank " + std::to_string(rank) + " uses blocks " + text_of(own) + "; ";
+            what += "rank " + std::to_string(rank) + " uses blocks " + to_string(own) + "; ";
         }
         std::vector<int> right, all;
         for (std::size_t b = 0; b < uses[0].size(); b++) {
@@ -171,7 +171,7 @@ void check_agreed_blocks() {
             if (found[rank] != right)
                 throw Wrong("Of " + std::to_string(uses[0].size()) + " blocks, " + what +
                             "and rank " + std::to_string(rank) + " gathers " +
-                            text_of(found[rank]) + "; right is " + text_of(right) + ".\n" +
+                            to_string(found[rank]) + "; right is " + to_string(right) + ".\n" +
                             (found[rank] == all
                                  ? "No rank needs the other blocks."
                                  : "A gather needs all ranks, also those that don't use the block: "
@@ -182,11 +182,11 @@ void check_agreed_blocks() {
 
 // ---- Task first_difference
 
-std::string text_of(const std::optional<Difference>& difference) {
+std::string to_string(const std::optional<Difference>& difference) {
     if (!difference)
         return "there is none";
     return "call number " + std::to_string(difference->place) + ", with ranks " +
-           text_of(difference->ranks);
+           to_string(difference->ranks);
 }
 
 void check_first_difference() {
@@ -220,12 +220,12 @@ void check_first_difference() {
     for (const Case& each : cases) {
         std::string what;
         for (std::size_t rank = 0; rank < each.calls.size(); rank++)
-            what += "rank " + std::to_string(rank) + ": " + text_of(each.calls[rank]) + ". ";
+            what += "rank " + std::to_string(rank) + ": " + to_string(each.calls[rank]) + ". ";
         trying(what);
         const auto found = first_difference(each.calls);
         if (found != each.right)
-            throw Wrong(what + "You say: " + text_of(found) + "; right is: " + text_of(each.right) +
-                        ".\n" + each.hint);
+            throw Wrong(what + "You say: " + to_string(found) +
+                        "; right is: " + to_string(each.right) + ".\n" + each.hint);
         held();
     }
 }

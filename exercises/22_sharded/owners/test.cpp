@@ -28,16 +28,16 @@ std::size_t shard_of(const Sizes& sizes, int world_size) {
     return total(sizes) / ranks + (total(sizes) % ranks > 0);
 }
 
-std::string text_of(const Sizes& sizes, int world_size) {
+std::string to_string(const Sizes& sizes, int world_size) {
     std::string text = "Parameters of ";
     for (std::size_t i = 0; i < sizes.size(); i++)
         text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
     return text + " elements, " + std::to_string(world_size) + " ranks";
 }
-std::string text_of(const Place& place) {
+std::string to_string(const Place& place) {
     return "rank " + std::to_string(place.rank) + ", offset " + std::to_string(place.offset);
 }
-std::string text_of(const std::vector<Part>& parts) {
+std::string to_string(const std::vector<Part>& parts) {
     std::string text;
     for (const Part& part : parts)
         text += (text.empty() ? "" : "; ") + std::to_string(part.begin) + " to " +
@@ -90,7 +90,7 @@ std::string cause_of(const Sizes& sizes, int world_size) {
 void check_flat_place() {
     for (const Sizes& sizes : models)
         for (const int world_size : world_sizes) {
-            trying(text_of(sizes, world_size) + ": each element is asked for.");
+            trying(to_string(sizes, world_size) + ": each element is asked for.");
             const std::size_t shard = shard_of(sizes, world_size);
             std::size_t place = 0;
             for (std::size_t p = 0; p < sizes.size(); p++)
@@ -98,10 +98,10 @@ void check_flat_place() {
                     const Place right{static_cast<int>(place / shard), place % shard};
                     const Place found = flat_place(sizes, world_size, p, e);
                     if (found != right)
-                        throw Wrong(text_of(sizes, world_size) + ": you say that element " +
+                        throw Wrong(to_string(sizes, world_size) + ": you say that element " +
                                     std::to_string(e) + " of parameter " + std::to_string(p) +
-                                    " is at " + text_of(found) + "; right is " + text_of(right) +
-                                    ".\n" + cause_of(sizes, world_size));
+                                    " is at " + to_string(found) + "; right is " +
+                                    to_string(right) + ".\n" + cause_of(sizes, world_size));
                 }
             held();
         }
@@ -155,14 +155,14 @@ void check_flat_parts() {
     for (const Sizes& sizes : models)
         for (const int world_size : world_sizes) {
             for (int rank = 0; rank < world_size; rank++) {
-                trying(text_of(sizes, world_size) + ": what has rank " + std::to_string(rank) +
+                trying(to_string(sizes, world_size) + ": what has rank " + std::to_string(rank) +
                        "?");
                 const auto right = parts_of(sizes, shard_of(sizes, world_size), rank);
                 const std::vector<Part> found = flat_parts(sizes, world_size, rank);
                 if (found != right)
-                    throw Wrong(text_of(sizes, world_size) + ": you say that rank " +
-                                std::to_string(rank) + " has " + text_of(found) + "; right is " +
-                                text_of(right) + ".\n" +
+                    throw Wrong(to_string(sizes, world_size) + ": you say that rank " +
+                                std::to_string(rank) + " has " + to_string(found) + "; right is " +
+                                to_string(right) + ".\n" +
                                 cause_of(found, right, sizes, world_size, rank));
             }
             held();
@@ -171,7 +171,7 @@ void check_flat_parts() {
 
 // ---- Task row_part
 
-std::string text_of(const Elements& range) {
+std::string to_string(const Elements& range) {
     return "elements " + std::to_string(range.begin) + " to " + std::to_string(range.end);
 }
 
@@ -209,7 +209,7 @@ void check_row_part() {
                         throw Wrong(std::to_string(rows) + " rows of " + std::to_string(row_size) +
                                     ", " + std::to_string(world_size) +
                                     " ranks: you say that rank " + std::to_string(rank) + " gets " +
-                                    text_of(found) + "; right is " + text_of(right) + ".\n" +
+                                    to_string(found) + "; right is " + to_string(right) + ".\n" +
                                     cause_of(found, right, rows, row_size, world_size, rank));
                 }
                 held();

@@ -26,7 +26,7 @@ std::vector<std::vector<long>> files_of(std::size_t count, int ranks) {
     return files;
 }
 
-std::string text_of(const Read& read) {
+std::string to_string(const Read& read) {
     return std::to_string(read.count) + " elements from offset " + std::to_string(read.offset) +
            " of file " + std::to_string(read.file) + " to offset " + std::to_string(read.to);
 }
@@ -36,7 +36,7 @@ void require_reads(const std::vector<Read>& reads, const std::vector<std::vector
                    std::size_t begin, std::size_t end, const std::string& what) {
     std::string said = what + ": you read ";
     for (const Read& read : reads)
-        said += (&read == reads.data() ? "" : "; ") + text_of(read);
+        said += (&read == reads.data() ? "" : "; ") + to_string(read);
     said += (reads.empty() ? "nothing.\n" : ".\n");
     std::vector<long> got(end - begin, unread);
     for (const Read& read : reads) {

@@ -23,18 +23,18 @@ std::vector<BlockReduce> all_versions(bool quick) {
 }
 
 int run(int argc, char** argv) {
-    Settings mine;
-    Options options("bench_reduce", "How fast the versions of the block reduction read.");
-    options.add_int("--elements", mine.elements, {1 << 16, 1 << 28}, "floats to add up");
-    options.with_quick("--elements", [&] { mine.elements = mine.elements / 8; });
-    options.add_int("--rounds", mine.rounds, {3, 100'000}, "measurements of each, taken in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 3; });
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
-                   "this bench adds up an array of one device");
-    const CommonOptions common = options.parse(argc, argv);
-    const auto elements = static_cast<std::size_t>(mine.elements);
+    Settings options;
+    Options parser("bench_reduce", "How fast the versions of the block reduction read.");
+    parser.add_int("--elements", options.elements, {1 << 16, 1 << 28}, "floats to add up");
+    parser.with_quick("--elements", [&] { options.elements = options.elements / 8; });
+    parser.add_int("--rounds", options.rounds, {3, 100'000}, "measurements of each, taken in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 3; });
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
+                  "this bench adds up an array of one device");
+    const CommonOptions common = parser.parse(argc, argv);
+    const auto elements = static_cast<std::size_t>(options.elements);
     report("An array of " + format_bytes(4.0 * static_cast<double>(elements)) + " to one sum",
-           time_reductions(all_versions(common.quick), elements, mine.rounds), common.csv);
+           time_reductions(all_versions(common.quick), elements, options.rounds), common.csv);
     return 0;
 }
 

@@ -24,8 +24,8 @@ namespace {
 
 using namespace ddp;
 
-constexpr std::size_t columns = 64;            // of a drawn line
-constexpr std::size_t most_micro_batches = 8;  // more of them cannot be told apart in it
+constexpr std::size_t columns = 64;           // of a drawn line
+constexpr std::size_t max_micro_batches = 8;  // more of them cannot be told apart in it
 
 // The memory that tensors hold from one moment on.
 struct MemoryChange {
@@ -89,20 +89,20 @@ std::string line_of(const std::vector<MemoryChange>& changes, std::size_t most) 
     return line;
 }
 
-// Takes a step with each size that divides the batch into at most `most_micro_batches`, and prints
+// Takes a step with each size that divides the batch into at most `max_micro_batches`, and prints
 // how much memory tensors hold from the step's beginning to its end.
 void show_memory_over_time(const LabelledImages& images, const PictureOptions& options,
                            std::uint64_t seed, const std::filesystem::path& csv) {
     const Samples batch{0, options.batch};
     std::vector<std::pair<int, std::vector<MemoryChange>>> steps;
     for (const int size : options.micro_batch)
-        if (split(batch, size).size() <= most_micro_batches)
+        if (split(batch, size).size() <= max_micro_batches)
             steps.emplace_back(size, memory_of_step(images, batch, size, seed));
     if (steps.empty()) {
         std::error_code ignored;
         std::filesystem::remove(csv, ignored);  // of an earlier run
         std::cout << "Memory during one step is drawn where the step has at most "
-                  << most_micro_batches << " micro-batches: here there are "
+                  << max_micro_batches << " micro-batches: here there are "
                   << split(batch, options.micro_batch.front()).size() << ".\n";
         return;
     }
@@ -124,15 +124,15 @@ void show_memory_over_time(const LabelledImages& images, const PictureOptions& o
 }
 
 int run(int argc, char** argv) {
-    PictureOptions mine;
-    Options options("bench_micro_batches", "The memory of a step, from its beginning to its end.");
-    add_picture_sizes(options, mine);
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
-                   "this chapter computes on one device; ranks begin in 05_ranks");
-    options.example("--batch 4096 --micro-batch 4096,512", "a larger batch, whole and divided");
-    const CommonOptions common = options.parse(argc, argv);
+    PictureOptions options;
+    Options parser("bench_micro_batches", "The memory of a step, from its beginning to its end.");
+    add_picture_sizes(parser, options);
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
+                  "this chapter computes on one device; ranks begin in 05_ranks");
+    parser.example("--batch 4096 --micro-batch 4096,512", "a larger batch, whole and divided");
+    const CommonOptions common = parser.parse(argc, argv);
     const LabelledImages images = load_data(common).train;
-    show_memory_over_time(images, checked(mine, images), common.seed, common.csv);
+    show_memory_over_time(images, checked(options, images), common.seed, common.csv);
     return 0;
 }
 

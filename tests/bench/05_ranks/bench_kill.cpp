@@ -147,18 +147,18 @@ int observe(const CommonOptions& common) {
 
 int main(int argc, char** argv) {
     const double begin_s = clock_s();
-    Options options("bench_kill", "What happens when one of four ranks is killed, or stopped?");
+    Options parser("bench_kill", "What happens when one of four ranks is killed, or stopped?");
     const char* fate = std::getenv(fate_variable);
     if (fate == nullptr) {
-        options.refuse(
+        parser.refuse(
             {"--ranks", "--processes", "--seed", "--data", "--trace", "--link", "--timeout"},
             "this bench starts two jobs of its own");
-        return run_main([&] { return observe(options.parse(argc, argv)); });
+        return run_main([&] { return observe(parser.parse(argc, argv)); });
     }
     const bool is_rank = std::getenv("RANK") != nullptr;  // otherwise the job's launcher
     if (is_rank)
         tell("begins", begin_s);
-    const int status = run_ranks(argc, argv, options, [&](World& world, const CommonOptions&) {
+    const int status = run_ranks(argc, argv, parser, [&](World& world, const CommonOptions&) {
         tell("met");
         world.run([&](Rank& rank) { work(rank, fate); });
         return 0;

@@ -40,12 +40,12 @@ struct Settings {
 };
 
 // Once in every job.
-std::vector<AllReduceMeasurement> measure(World& world, const Settings& mine) {
+std::vector<AllReduceMeasurement> measure(World& world, const Settings& options) {
     std::vector<AllReduceMeasurement> measurements;
     world.run([&](Rank& rank) {
         rank.select_device();
         std::vector<AllReduceMeasurement> mine_of_all =
-            compare_all_reduces(rank, mine.bytes(), mine.rounds, mine.algorithm);
+            compare_all_reduces(rank, options.bytes(), options.rounds, options.algorithm);
         if (rank.rank() == 0)
             measurements = std::move(mine_of_all);
     });
@@ -53,36 +53,36 @@ std::vector<AllReduceMeasurement> measure(World& world, const Settings& mine) {
 }
 
 // This process is one of a job's, which was started by the function below or by the reader.
-void take_part(const Settings& mine, const CommonOptions& common) {
+void take_part(const Settings& options, const CommonOptions& common) {
     World world(common);
     if (world.job().has_several_nodes())
         throw OptionError(
             "These ranks are on several nodes, and this bench compares kernels that reach one "
             "only: "
             "take ./book bench nodes.");
-    const std::vector<AllReduceMeasurement> measurements = measure(world, mine);
+    const std::vector<AllReduceMeasurement> measurements = measure(world, options);
     if (!world.has_rank_0())
         return;
-    if (!mine.measurements.empty())
-        return write_measurements(mine.measurements, measurements);
+    if (!options.measurements.empty())
+        return write_measurements(options.measurements, measurements);
     CsvWriter file(common.csv, comparison_columns());
-    report_comparison(world.world_size(), limit_text(), {{"mpi", {}, measurements}}, mine.subject(),
-                      file);
+    report_comparison(world.world_size(), limit_text(), {{"mpi", {}, measurements}},
+                      options.subject(), file);
 }
 
 // This program's own words, for the processes of a job.
-std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions& common,
+std::vector<std::string> words_of_job(const Settings& options, const CommonOptions& common,
                                       const std::filesystem::path& measurements) {
     std::string sizes;
-    for (const int size : mine.sizes)
+    for (const int size : options.sizes)
         sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
     return {std::filesystem::read_symlink("/proc/self/exe"),
             "--sizes",
             sizes,
             "--rounds",
-            std::to_string(mine.rounds),
+            std::to_string(options.rounds),
             "--algorithm",
-            mine.algorithm,
+            options.algorithm,
             "--timeout",
             std::to_string(common.timeout_s),
             "--measurements",
@@ -91,9 +91,10 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
 
 // By mpirun, or without one by our own launcher.
 std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kind,
-                                                const Settings& mine, const CommonOptions& common) {
+                                                const Settings& options,
+                                                const CommonOptions& common) {
     const NamelessFile file;
-    std::vector<std::string> words = words_of_job(mine, common, file.path());
+    std::vector<std::string> words = words_of_job(options, common, file.path());
     int status = 0;
     if (kind.command.empty()) {
         std::vector<char*> pointers;
@@ -115,21 +116,21 @@ std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kin
 }
 
 // Runs a job of another MPI, and the subject right after it, as a job of our own launcher.
-std::vector<AllReduceMeasurement> run_other(int ranks, const OtherMpi& mpi, Settings mine,
+std::vector<AllReduceMeasurement> run_other(int ranks, const OtherMpi& mpi, Settings options,
                                             const CommonOptions& common) {
-    std::vector<AllReduceMeasurement> all = mpi.measure(ranks, mine.bytes(), mine.rounds);
-    mine.algorithm = mine.subject();
+    std::vector<AllReduceMeasurement> all = mpi.measure(ranks, options.bytes(), options.rounds);
+    options.algorithm = options.subject();
     const std::vector<AllReduceMeasurement> ours =
-        run_processes(ranks, {mpi.name(), {}, {}}, mine, common);
+        run_processes(ranks, {mpi.name(), {}, {}}, options, common);
     all.insert(all.end(), ours.begin(), ours.end());
     return all;
 }
 
-std::vector<AllReduceMeasurement> run_threads(int ranks, const Settings& mine,
+std::vector<AllReduceMeasurement> run_threads(int ranks, const Settings& options,
                                               CommonOptions common) {
     common.ranks = ranks;
     World world(common);
-    return measure(world, mine);
+    return measure(world, options);
 }
 
 // Returns those in the folders `prefixes`, "A,B".
@@ -142,36 +143,35 @@ std::vector<OtherMpi> other_mpis(const std::string& prefixes) {
     return all;
 }
 
-void add_options(Options& options, Settings& settings) {
-    options.add_ints("--ranks", settings.ranks, {1, most_ranks}, "how many sum together, in turn");
-    options.add_ints("--sizes", settings.sizes, {1, 1 << 20}, "KiB of the arrays");
-    options.add_int("--jobs", settings.jobs, {1, 1000}, "jobs of each kind, which take turns");
-    options.add_int("--rounds", settings.rounds, {1, 1000},
-                    "rounds of a job: a batch of each in turn");
-    options.with_quick("--sizes", [&] { settings.sizes = {4, 64, 1024}; });
-    options.with_quick("--jobs", [&] { settings.jobs = 1; });
-    options.with_quick("--rounds", [&] { settings.rounds = 1; });
+void add_options(Options& parser, Settings& settings) {
+    parser.add_ints("--ranks", settings.ranks, {1, max_ranks}, "how many sum together, in turn");
+    parser.add_ints("--sizes", settings.sizes, {1, 1 << 20}, "KiB of the arrays");
+    parser.add_int("--jobs", settings.jobs, {1, 1000}, "jobs of each kind, which take turns");
+    parser.add_int("--rounds", settings.rounds, {1, 1000},
+                   "rounds of a job: a batch of each in turn");
+    parser.with_quick("--sizes", [&] { settings.sizes = {4, 64, 1024}; });
+    parser.with_quick("--jobs", [&] { settings.jobs = 1; });
+    parser.with_quick("--rounds", [&] { settings.rounds = 1; });
     std::vector<std::string> algorithms{"all", "native"};
     for (const ListedAllReduce& listed : all_reduces)
         algorithms.push_back(listed.name);
     for (const FurtherAllReduce& further : further_all_reduces())
         algorithms.push_back(further.name);
-    options.add_choice("--algorithm", settings.algorithm, algorithms,
-                       "what to compare with MPI; native is the Communicator's choice");
-    options.add_text(
-        "--mpi", settings.other_mpis,
-        "folders of other MPIs, A,B: each is measured, too, and the subject beside it");
-    options.add_text("--measurements", settings.measurements,
-                     "as one of a job: write all measurements to this file");
-    options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
-                   "this bench starts its processes itself, as many as --ranks says, and nothing "
-                   "in it is random, read or simulated");
-    options.example("--ranks 2,4 --csv all_reduce.csv", "two ranks, then four");
-    options.example("--ranks 2 --algorithm ring --sizes 64,1024", "only the ring, at two sizes");
+    parser.add_choice("--algorithm", settings.algorithm, algorithms,
+                      "what to compare with MPI; native is the Communicator's choice");
+    parser.add_text("--mpi", settings.other_mpis,
+                    "folders of other MPIs, A,B: each is measured, too, and the subject beside it");
+    parser.add_text("--measurements", settings.measurements,
+                    "as one of a job: write all measurements to this file");
+    parser.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
+                  "this bench starts its processes itself, as many as --ranks says, and nothing "
+                  "in it is random, read or simulated");
+    parser.example("--ranks 2,4 --csv all_reduce.csv", "two ranks, then four");
+    parser.example("--ranks 2 --algorithm ring --sizes 64,1024", "only the ring, at two sizes");
 }
 
 // Measures all kinds of MPI in turn on `ranks` ranks, and native beside each of them.
-void compare(int ranks, const std::vector<OtherMpi>& others, const Settings& mine,
+void compare(int ranks, const std::vector<OtherMpi>& others, const Settings& options,
              const CommonOptions& common, CsvWriter& file) {
     std::vector<MpiVariant> kinds =
         kernels_run_on_cpu ? mpi_variants(ranks) : std::vector<MpiVariant>();
@@ -189,32 +189,33 @@ void compare(int ranks, const std::vector<OtherMpi>& others, const Settings& min
         }
     {
         Progress progress(std::to_string(ranks) + " ranks",
-                          static_cast<std::int64_t>(kinds.size()) * mine.jobs);
-        for (int job = 0; job < mine.jobs; job++)
+                          static_cast<std::int64_t>(kinds.size()) * options.jobs);
+        for (int job = 0; job < options.jobs; job++)
             for (std::size_t i = 0; i < kinds.size(); i++) {
                 add_measurements(kinds[i].measurements,
-                                 i >= own ? run_other(ranks, *measured[i - own], mine, common)
-                                 : kernels_run_on_cpu ? run_processes(ranks, kinds[i], mine, common)
-                                                      : run_threads(ranks, mine, common));
+                                 i >= own ? run_other(ranks, *measured[i - own], options, common)
+                                 : kernels_run_on_cpu
+                                     ? run_processes(ranks, kinds[i], options, common)
+                                     : run_threads(ranks, options, common));
                 progress.advance();
             }
     }
-    report_comparison(ranks, limit_text(), kinds, mine.subject(), file);
+    report_comparison(ranks, limit_text(), kinds, options.subject(), file);
 }
 
 int run(int argc, char** argv) {
-    Settings mine;
-    Options options("bench_all_reduce", "How fast the all-reduces are, beside MPI or NCCL.");
-    add_options(options, mine);
-    const CommonOptions common = options.parse(argc, argv);
+    Settings options;
+    Options parser("bench_all_reduce", "How fast the all-reduces are, beside MPI or NCCL.");
+    add_options(parser, options);
+    const CommonOptions common = parser.parse(argc, argv);
     if (find_starter(common) != StartedBy::nobody) {
-        take_part(mine, common);
+        take_part(options, common);
         return 0;
     }
-    const std::vector<OtherMpi> others = other_mpis(mine.other_mpis);
+    const std::vector<OtherMpi> others = other_mpis(options.other_mpis);
     CsvWriter file(common.csv, comparison_columns());
-    for (const int ranks : mine.ranks)
-        compare(ranks, others, mine, common, file);
+    for (const int ranks : options.ranks)
+        compare(ranks, others, options, common, file);
     return 0;
 }
 

@@ -157,11 +157,11 @@ void show_cross_overs(Rank& rank, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("bench_cross_overs", "From which size on does one all-reduce beat another?");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("--ranks 8", "eight ranks, whose tree has one step more");
-    options.example("--link 100MB/s,5ms", "another link, and no memory");
-    return run_ranks(argc, argv, options, [](World& world, const CommonOptions& common) {
+    Options parser("bench_cross_overs", "From which size on does one all-reduce beat another?");
+    parser.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    parser.example("--ranks 8", "eight ranks, whose tree has one step more");
+    parser.example("--link 100MB/s,5ms", "another link, and no memory");
+    return run_ranks(argc, argv, parser, [](World& world, const CommonOptions& common) {
         if (world.world_size() == 1)
             throw OptionError("One rank has nobody to sum with: try --ranks 4.");
         if (world.job().has_several_nodes())

@@ -62,10 +62,10 @@ std::vector<double> pauses_of_clock(double us) {
 
 // Returns what each rank has, by rank.
 template <class T>
-std::vector<std::vector<T>> gather(Rank& rank, const std::vector<T>& mine) {
+std::vector<std::vector<T>> gather(Rank& rank, const std::vector<T>& options) {
     std::vector<std::vector<T>> all;
-    for (const std::string& bytes : rank.all_gather(
-             std::string(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T)))) {
+    for (const std::string& bytes : rank.all_gather(std::string(
+             reinterpret_cast<const char*>(options.data()), options.size() * sizeof(T)))) {
         all.emplace_back(bytes.size() / sizeof(T));
         std::memcpy(all.back().data(), bytes.data(), bytes.size());
     }
@@ -74,14 +74,14 @@ std::vector<std::vector<T>> gather(Rank& rank, const std::vector<T>& mine) {
 
 class Tails {
   public:
-    Tails(Rank& rank, const Settings& mine)
+    Tails(Rank& rank, const Settings& options)
         : rank_(rank),
-          mine_(mine),
-          most_(static_cast<std::size_t>(*std::ranges::max_element(mine.sizes)) * 1024 /
+          mine_(options),
+          most_(static_cast<std::size_t>(*std::ranges::max_element(options.sizes)) * 1024 /
                 sizeof(float)),
           communicator_(make_native_communicator(rank, most_ * sizeof(float))),
           data_(communicator_->allocate<float>(most_)),
-          ends_(static_cast<std::size_t>(mine.calls) + 1) {}
+          ends_(static_cast<std::size_t>(options.calls) + 1) {}
 
     // All ranks call it; all get the same.
     CallTimes measure(std::size_t bytes) {
@@ -161,17 +161,17 @@ void write_rows(CsvWriter& csv, int ranks, std::size_t bytes, const CallTimes& t
         for (std::size_t i = 0; i < times.us.size(); i++)
             if (times.causes[i] == cause)
                 histogram[bucket_of(times.us[i])]++;
-        write(text_of(cause), histogram);
+        write(to_string(cause), histogram);
     }
     write("clock", times.pauses);
 }
 
-void report(World& world, const Settings& mine, const CommonOptions& common) {
+void report(World& world, const Settings& options, const CommonOptions& common) {
     CsvWriter csv(world.has_rank_0() ? common.csv : "",
                   {"ranks", "bytes", "what", "from_us", "to_us", "count"});
     std::vector<std::string> header{"size", "median (us)", "p99 (us)", "p99 / median"};
     for (const Cause cause : all_causes)
-        header.push_back(text_of(cause));
+        header.push_back(to_string(cause));
     header.push_back("clock");
     Table table("All-reduces on " + format_count(world.world_size(), "rank") +
                     ": slow calls of a thousand, by what kept them",
@@ -179,8 +179,8 @@ void report(World& world, const Settings& mine, const CommonOptions& common) {
     const double stolen = stolen_s();
     world.run([&](Rank& rank) {
         rank.select_device();
-        Tails tails(rank, mine);
-        for (const int size : mine.sizes) {
+        Tails tails(rank, options);
+        for (const int size : options.sizes) {
             const std::size_t bytes = static_cast<std::size_t>(size) << 10;
             const CallTimes times = tails.measure(bytes);
             if (rank.rank() == 0) {
@@ -202,24 +202,24 @@ void report(World& world, const Settings& mine, const CommonOptions& common) {
 }
 
 int run(int argc, char** argv) {
-    Settings mine;
-    Options options("bench_tails", "Which calls of an all-reduce take long, and what keeps them?");
-    options.add_ints("--sizes", mine.sizes, {1, 1 << 16}, "KiB of the arrays");
-    options.add_int("--calls", mine.calls, {1, 100'000}, "in a row");
-    options.add_int("--rounds", mine.rounds, {1, 1000}, "such rows of each size");
-    options.with_quick("--rounds", [&] { mine.rounds = 2; });
-    options.refuse({"--ranks", "--link", "--seed", "--data", "--trace"},
-                   "each rank is a process here, as many as --processes says, whose threads the "
-                   "system counts; nothing is random, read or simulated");
-    options.example("--processes 4 --sizes 4,1024", "four ranks, a short and a long array");
-    CommonOptions common = options.parse(argc, argv);
+    Settings options;
+    Options parser("bench_tails", "Which calls of an all-reduce take long, and what keeps them?");
+    parser.add_ints("--sizes", options.sizes, {1, 1 << 16}, "KiB of the arrays");
+    parser.add_int("--calls", options.calls, {1, 100'000}, "in a row");
+    parser.add_int("--rounds", options.rounds, {1, 1000}, "such rows of each size");
+    parser.with_quick("--rounds", [&] { options.rounds = 2; });
+    parser.refuse({"--ranks", "--link", "--seed", "--data", "--trace"},
+                  "each rank is a process here, as many as --processes says, whose threads the "
+                  "system counts; nothing is random, read or simulated");
+    parser.example("--processes 4 --sizes 4,1024", "four ranks, a short and a long array");
+    CommonOptions common = parser.parse(argc, argv);
     if (find_starter(common) == StartedBy::nobody) {
         if (!common.processes)
             common.processes = 2;
         return launch_processes(common, argv).value();
     }
     World world(common);
-    report(world, mine, common);
+    report(world, options, common);
     return 0;
 }
 

@@ -5,7 +5,7 @@
 
 namespace ddp {
 
-std::string text_of(Cause cause) {
+std::string to_string(Cause cause) {
     switch (cause) {
         case Cause::nothing:
             return "nothing";

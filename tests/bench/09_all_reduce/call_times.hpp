@@ -20,7 +20,7 @@ enum class Cause {
 };
 inline constexpr Cause all_causes[] = {Cause::nothing, Cause::own_host, Cause::others, Cause::sleep,
                                        Cause::page_fault};
-std::string text_of(Cause cause);
+std::string to_string(Cause cause);
 
 // Returns the cause for a call, by what it used on each rank. A rank that had the core for three
 // quarters of the call was not kept.

@@ -150,13 +150,13 @@ class Comparison {
     // decides for all ranks.
     int sums_of_batch(Candidate& candidate) {
         constexpr int trial = 4;
-        constexpr double most_seconds = 0.05;
+        constexpr double max_seconds = 0.05;
         const auto most = std::clamp<std::size_t>((16 << 20) / bytes_, 2, 500);
         rank_.barrier();
         candidate.run(count_, 1);
         const Stopwatch watch;
         candidate.run(count_, trial);
-        const double fitting = most_seconds / (watch.seconds() / trial);
+        const double fitting = max_seconds / (watch.seconds() / trial);
         const auto times = static_cast<int>(std::clamp(fitting, 2.0, static_cast<double>(most)));
         return rank_.broadcast(times, 0);
     }

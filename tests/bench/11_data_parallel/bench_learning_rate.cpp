@@ -39,7 +39,7 @@ struct Row {
 };
 
 // Trains as the variant says, and returns a row for each epoch on rank 0.
-std::vector<Row> learn(Rank& rank, const FashionMnist& data, const RateOptions& mine,
+std::vector<Row> learn(Rank& rank, const FashionMnist& data, const RateOptions& options,
                        const Variant& variant, std::uint64_t seed) {
     const bool takes_part = rank.rank() == 0 || !variant.is_alone;
     const int part = variant.is_alone ? 0 : rank.rank();
@@ -49,18 +49,18 @@ std::vector<Row> learn(Rank& rank, const FashionMnist& data, const RateOptions& 
     Random random(seed);
     const auto model = make_mlp(device, random, mlp_widths(data.train, {256, 256}));
     auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
-                                          mine.batch, LastBatch::drop);
+                                          options.batch, LastBatch::drop);
     auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,
                                          std::min(500, static_cast<int>(data.test.count())));
     NaiveDdp ddp(*communicator, device, *model);
-    Sgd optimizer(model->parameters(), mine.learning_rate);
+    Sgd optimizer(model->parameters(), options.learning_rate);
     SmallTraining training(device, optimizer);
     Metrics metrics(device);
-    const int pictures = std::min(mine.pictures, train.samples());
-    const int all_steps = mine.epochs * (pictures / parts / mine.batch);
+    const int pictures = std::min(options.pictures, train.samples());
+    const int all_steps = options.epochs * (pictures / parts / options.batch);
     std::vector<Row> rows;
     int steps = 0;
-    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+    for (int epoch = 1; epoch <= options.epochs; epoch++) {
         rank.barrier();  // also for the ranks that wait
         if (!takes_part)
             continue;
@@ -69,7 +69,7 @@ std::vector<Row> learn(Rank& rank, const FashionMnist& data, const RateOptions& 
         metrics.reset();
         while (const std::optional<Batch> batch = train.next()) {
             const double grown = variant.warm_up * all_steps;
-            optimizer.set_learning_rate(mine.learning_rate * variant.factor *
+            optimizer.set_learning_rate(options.learning_rate * variant.factor *
                                         std::min(1.0, grown > 0 ? ++steps / grown : 1.0));
             training.step(
                 [&](Tape& tape) {
@@ -87,15 +87,15 @@ std::vector<Row> learn(Rank& rank, const FashionMnist& data, const RateOptions& 
         const double loss = metrics.read().loss();
         if (rank.rank() == 0) {
             test.start_epoch(in_order(test.samples()));
-            rows.push_back(
-                {epoch * all_steps / mine.epochs, loss, evaluate(device, *model, test).accuracy()});
+            rows.push_back({epoch * all_steps / options.epochs, loss,
+                            evaluate(device, *model, test).accuracy()});
         }
     }
     rank.barrier();
     return rows;
 }
 
-void compare(Rank& rank, const FashionMnist& data, const RateOptions& mine,
+void compare(Rank& rank, const FashionMnist& data, const RateOptions& options,
              const CommonOptions& common) {
     rank.select_device();
     const int ranks = rank.world_size();
@@ -106,16 +106,16 @@ void compare(Rank& rank, const FashionMnist& data, const RateOptions& mine,
         {all + ", " + std::to_string(ranks) + " times the rate", false, double(ranks)},
         {all + ", " + std::to_string(ranks) + " times after a warm-up", false, double(ranks), 0.3}};
     std::vector<std::string> header{"", "steps"};
-    for (int epoch = 1; epoch <= mine.epochs; epoch++)
+    for (int epoch = 1; epoch <= options.epochs; epoch++)
         header.push_back("epoch " + std::to_string(epoch));
-    Table table("Test accuracy after each epoch, with " + std::to_string(mine.batch) +
+    Table table("Test accuracy after each epoch, with " + std::to_string(options.batch) +
                     " pictures a step and rank",
                 header);
     std::optional<CsvWriter> csv;
     if (rank.rank() == 0)
         csv.emplace(common.csv, std::vector<std::string>{"training", "epoch", "loss", "accuracy"});
     for (const Variant& variant : variants) {
-        const std::vector<Row> rows = learn(rank, data, mine, variant, common.seed);
+        const std::vector<Row> rows = learn(rank, data, options, variant, common.seed);
         if (rank.rank() != 0)
             continue;
         std::vector<std::string> cells{variant.name, std::to_string(rows.back().steps)};
@@ -125,7 +125,7 @@ void compare(Rank& rank, const FashionMnist& data, const RateOptions& mine,
         }
         table.row(cells);
     }
-    table.note("The rate of one rank is " + format_fixed(mine.learning_rate, 4) +
+    table.note("The rate of one rank is " + format_fixed(options.learning_rate, 4) +
                "; the warm-up takes three tenths of the steps.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
@@ -134,19 +134,19 @@ void compare(Rank& rank, const FashionMnist& data, const RateOptions& mine,
 }  // namespace
 
 int main(int argc, char** argv) {
-    RateOptions mine;
-    Options options("bench_learning_rate", "How must the learning rate change with the ranks?");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-9, 1e6}, "of one rank");
-    options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
-    options.with_quick("--epochs", [&] { mine.epochs = 2; });
-    options.add_int("--pictures", mine.pictures, {1, 60'000}, "how many of them");
-    options.add_int("--batch", mine.batch, {1, 10'000}, "pictures per step and rank");
-    options.refuse({"--link", "--trace"}, "this bench prints one table");
-    options.example("--ranks 8", "one rank against eight");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    RateOptions options;
+    Options parser("bench_learning_rate", "How must the learning rate change with the ranks?");
+    parser.add_double("--learning-rate", options.learning_rate, {1e-9, 1e6}, "of one rank");
+    parser.add_int("--epochs", options.epochs, {1, 1000}, "how often to see each picture");
+    parser.with_quick("--epochs", [&] { options.epochs = 2; });
+    parser.add_int("--pictures", options.pictures, {1, 60'000}, "how many of them");
+    parser.add_int("--batch", options.batch, {1, 10'000}, "pictures per step and rank");
+    parser.refuse({"--link", "--trace"}, "this bench prints one table");
+    parser.example("--ranks 8", "one rank against eight");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         const FashionMnist data = load_data(world, common);
-        require_batch(mine.batch * world.world_size(), data.train);
-        world.run([&](Rank& rank) { compare(rank, data, mine, common); });
+        require_batch(options.batch * world.world_size(), data.train);
+        world.run([&](Rank& rank) { compare(rank, data, options, common); });
         return 0;
     });
 }

@@ -35,7 +35,7 @@ std::vector<int> first_samples(int count, const LabelledImages& images) {
 }
 
 // Returns the mean seconds of a step in which every rank drives its own replica.
-double time_ranks(Rank& rank, const LabelledImages& images, const OneProcessOptions& mine,
+double time_ranks(Rank& rank, const LabelledImages& images, const OneProcessOptions& options,
                   std::uint64_t seed) {
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     const auto communicator = make_communicator("native", rank, 32 << 20);
@@ -43,8 +43,8 @@ double time_ranks(Rank& rank, const LabelledImages& images, const OneProcessOpti
     const auto model = make_mlp(device, random, mlp_widths(images));
     NaiveDdp ddp(*communicator, device, *model);
     auto& loader =
-        make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, mine.batch);
-    loader.start_epoch(first_samples(mine.steps * mine.batch, images));
+        make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, options.batch);
+    loader.start_epoch(first_samples(options.steps * options.batch, images));
     rank.barrier();
     const double seconds =
         train(
@@ -61,11 +61,11 @@ struct Phases {
 // Measures the phases of a step of DataParallel with as many replicas as there are ranks, all
 // driven by rank 0. The others wait for each step in a barrier of its own: a wait for all of them
 // could exceed the time-out.
-Phases time_one_process(Rank& rank, const LabelledImages& images, const OneProcessOptions& mine,
+Phases time_one_process(Rank& rank, const LabelledImages& images, const OneProcessOptions& options,
                         std::uint64_t seed) {
-    const int replicas = rank.world_size(), batch = mine.batch * replicas;
+    const int replicas = rank.world_size(), batch = options.batch * replicas;
     if (rank.rank() != 0) {
-        for (int step = 0; step <= mine.steps; step++)
+        for (int step = 0; step <= options.steps; step++)
             rank.barrier();
         return {};
     }
@@ -77,7 +77,7 @@ Phases time_one_process(Rank& rank, const LabelledImages& images, const OneProce
     Sgd optimizer(model->parameters(), fixed_learning_rate);
     SmallTraining training(device, optimizer);
     Loader loader(device, images, fashion_mnist_normalisation, batch);
-    loader.start_epoch(first_samples((mine.steps + 1) * batch, images));
+    loader.start_epoch(first_samples((options.steps + 1) * batch, images));
     std::vector<double> replicate, compute, gather, whole;
     while (const std::optional<Batch> samples = loader.next()) {
         const Stopwatch watch;
@@ -94,15 +94,15 @@ Phases time_one_process(Rank& rank, const LabelledImages& images, const OneProce
     return {median(whole), median(replicate), median(compute), median(gather)};
 }
 
-void compare(Rank& rank, const LabelledImages& images, const OneProcessOptions& mine,
+void compare(Rank& rank, const LabelledImages& images, const OneProcessOptions& options,
              std::uint64_t seed) {
     rank.select_device();
-    const double ranks = time_ranks(rank, images, mine, seed);
-    const Phases one = time_one_process(rank, images, mine, seed);
+    const double ranks = time_ranks(rank, images, options, seed);
+    const Phases one = time_one_process(rank, images, options, seed);
     if (rank.rank() != 0)
         return;
     Table table("A step of " + std::to_string(rank.world_size()) + " replicas with " +
-                    std::to_string(mine.batch) + " samples each",
+                    std::to_string(options.batch) + " samples each",
                 {"driven by", "the step", "replicate", "compute", "gather"});
     table.row({"one process for all", format_seconds(one.whole), format_seconds(one.replicate),
                format_seconds(one.compute), format_seconds(one.gather)});
@@ -113,18 +113,18 @@ void compare(Rank& rank, const LabelledImages& images, const OneProcessOptions& 
 }  // namespace
 
 int main(int argc, char** argv) {
-    OneProcessOptions mine;
-    Options options("bench_one_process",
-                    "One process for all devices, beside one rank for each: what is a step?");
-    options.add_int("--steps", mine.steps, {1, 10'000}, "steps to measure");
-    options.with_quick("--steps", [&] { mine.steps = 3; });
-    options.add_int("--batch", mine.batch, {1, 10'000}, "samples per step and replica");
-    options.refuse({"--link", "--trace"}, "this bench prints one table");
-    options.example("--ranks 2 --batch 64", "two replicas");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    OneProcessOptions options;
+    Options parser("bench_one_process",
+                   "One process for all devices, beside one rank for each: what is a step?");
+    parser.add_int("--steps", options.steps, {1, 10'000}, "steps to measure");
+    parser.with_quick("--steps", [&] { options.steps = 3; });
+    parser.add_int("--batch", options.batch, {1, 10'000}, "samples per step and replica");
+    parser.refuse({"--link", "--trace"}, "this bench prints one table");
+    parser.example("--ranks 2 --batch 64", "two replicas");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         const LabelledImages images = load_data(world, common).train;
-        require_batch(mine.batch * world.world_size(), images);
-        world.run([&](Rank& rank) { compare(rank, images, mine, common.seed); });
+        require_batch(options.batch * world.world_size(), images);
+        world.run([&](Rank& rank) { compare(rank, images, options, common.seed); });
         return 0;
     });
 }

@@ -50,7 +50,7 @@ struct StepSeconds {
 };
 
 // Trains a new network on the first batches of an epoch.
-StepSeconds train(Device& device, const LabelledImages& data, const WorkerOptions& mine,
+StepSeconds train(Device& device, const LabelledImages& data, const WorkerOptions& options,
                   int workers, int steps, std::uint64_t seed) {
     Random random(seed);
     const auto model = make_mlp(device, random, mlp_widths(data, {256, 256}));
@@ -59,7 +59,8 @@ StepSeconds train(Device& device, const LabelledImages& data, const WorkerOption
     const std::vector<int> order =
         DistributedSampler(static_cast<int>(data.count()), 0, 1, {.seed = seed}).indices();
     WorkerLoader<HostBatch> loader(steps, workers, [&](int batch) {
-        return fetch(data, std::span(order).subspan(batch * mine.batch, mine.batch), mine.fetch);
+        return fetch(data, std::span(order).subspan(batch * options.batch, options.batch),
+                     options.fetch);
     });
     StepSeconds seconds;
     const Stopwatch all;
@@ -69,9 +70,9 @@ StepSeconds train(Device& device, const LabelledImages& data, const WorkerOption
         seconds.waited += waiting.seconds() / steps;
         if (!batch)
             break;
-        const Tensor images(device, {mine.batch, static_cast<int>(data.image_size())},
+        const Tensor images(device, {options.batch, static_cast<int>(data.image_size())},
                             batch->images);
-        const Labels labels(device, {mine.batch}, batch->labels);
+        const Labels labels(device, {options.batch}, batch->labels);
         training.step([&](Tape& tape) {
             return cross_entropy(model->forward(tape.constant(images)), labels);
         });
@@ -82,30 +83,32 @@ StepSeconds train(Device& device, const LabelledImages& data, const WorkerOption
 }
 
 int run(int argc, char** argv) {
-    WorkerOptions mine;
-    Options options("bench_workers", "A step whose pictures arrive slowly, with worker threads.");
-    options.add_int("--batch", mine.batch, {1, 256}, "pictures per step");
-    options.add_int("--fetch", mine.fetch, {0, 1000}, "milliseconds that a batch takes to arrive");
-    options.refuse({"--data"}, "it only asks how long a batch takes, whichever pictures are in it");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
-                   "each rank has workers of its own, and one rank shows what they do");
-    options.example("--fetch 200", "a slower disk");
-    const CommonOptions common = options.parse(argc, argv);
+    WorkerOptions options;
+    Options parser("bench_workers", "A step whose pictures arrive slowly, with worker threads.");
+    parser.add_int("--batch", options.batch, {1, 256}, "pictures per step");
+    parser.add_int("--fetch", options.fetch, {0, 1000},
+                   "milliseconds that a batch takes to arrive");
+    parser.refuse({"--data"}, "it only asks how long a batch takes, whichever pictures are in it");
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
+                  "each rank has workers of its own, and one rank shows what they do");
+    parser.example("--fetch 200", "a slower disk");
+    const CommonOptions common = parser.parse(argc, argv);
     const LabelledImages data = load_data(common).train;
-    const int steps = std::min(common.quick ? 5 : 20, static_cast<int>(data.count()) / mine.batch);
+    const int steps =
+        std::min(common.quick ? 5 : 20, static_cast<int>(data.count()) / options.batch);
     const int rounds = common.quick ? 1 : 5;
     constexpr int all_workers[] = {0, 1, 2, 4};
     std::map<int, std::vector<double>> seconds, waited;
     Device device;
-    train(device, data, mine, 4, steps, common.seed);  // warms up
+    train(device, data, options, 4, steps, common.seed);  // warms up
     for (int round = 0; round < rounds; round++)
         for (const int workers : all_workers) {
-            const StepSeconds step = train(device, data, mine, workers, steps, common.seed);
+            const StepSeconds step = train(device, data, options, workers, steps, common.seed);
             seconds[workers].push_back(step.all);
             waited[workers].push_back(step.waited);
         }
-    Table table("A step with " + format_count(mine.batch, "picture") + ", which take " +
-                    format_count(mine.fetch) + " ms to arrive",
+    Table table("A step with " + format_count(options.batch, "picture") + ", which take " +
+                    format_count(options.fetch) + " ms to arrive",
                 {"workers", "a step", "of it waiting"});
     CsvWriter csv(common.csv, {"workers", "seconds", "waited"});
     for (const int workers : all_workers) {

@@ -71,7 +71,7 @@ void record_step_grid(const CommonOptions& common, int batch) {
 }
 
 // Measures steps with overlap and without, in turn. Returns the same on all ranks.
-Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& common) {
+Result compare(Rank& rank, const OverlapOptions& options, const CommonOptions& common) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(common.seed);
@@ -79,7 +79,7 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
     const auto model_off = make_mlp(device, random, widths);
     const auto model_on = make_mlp(device, random, widths);
     const auto communicator = make_communicator("native", rank, 2 * ddp_arena_bytes(*model_off));
-    TimedOptions options{{width}, width, mine.batch, false, {cap_bytes, false, false}};
+    TimedOptions options{{width}, width, options.batch, false, {cap_bytes, false, false}};
     TimedTraining training_off(*communicator, device, *model_off, random, options);
     options.ddp.overlap = true;
     TimedTraining training_on(*communicator, device, *model_on, random, options);
@@ -92,20 +92,20 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
         };
     };
     const Measurement variants[] = {measurement(training_off, off), measurement(training_on, on)};
-    interleave(variants, 1, mine.rounds);
+    interleave(variants, 1, options.rounds);
     off.erase(off.begin());  // the warm-up
     on.erase(on.begin());
     return {medians(off), medians(on), hidden_share(off, on), training_on.gradient_bytes()};
 }
 
-Result measure_steps(int ranks, const std::optional<LinkSpeed>& link, const OverlapOptions& mine,
+Result measure_steps(int ranks, const std::optional<LinkSpeed>& link, const OverlapOptions& options,
                      CommonOptions common) {
     common.ranks = ranks;
     common.link = link;
     World world(common);
     Result result;
     world.run([&](Rank& rank) {
-        const Result shared = compare(rank, mine, common);
+        const Result shared = compare(rank, options, common);
         if (rank.rank() == 0)
             result = shared;
     });
@@ -155,29 +155,29 @@ class OverlapReport {
 };
 
 int run(int argc, char** argv) {
-    OverlapOptions mine;
-    Options options("bench_overlap", "How much of the communication hides behind backward.");
-    options.add_ints("--ranks", mine.ranks, {2, most_ranks},
-                     "how many train together, one after the other");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 3; });
-    options.add_flag("--record", mine.record,
-                     "instead: timelines of steps over four links, with four sizes of buckets");
-    options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
-    options.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
-    CommonOptions common = options.parse(argc, argv);
-    if (mine.record) {
-        common.ranks = mine.ranks.front();
-        record_step_grid(common, mine.batch);
+    OverlapOptions options;
+    Options parser("bench_overlap", "How much of the communication hides behind backward.");
+    parser.add_ints("--ranks", options.ranks, {2, max_ranks},
+                    "how many train together, one after the other");
+    parser.add_int("--batch", options.batch, {1, 60'000}, "samples a step and rank");
+    parser.add_int("--rounds", options.rounds, {1, 10'000}, "how often to measure each in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 3; });
+    parser.add_flag("--record", options.record,
+                    "instead: timelines of steps over four links, with four sizes of buckets");
+    parser.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
+    parser.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
+    CommonOptions common = parser.parse(argc, argv);
+    if (options.record) {
+        common.ranks = options.ranks.front();
+        record_step_grid(common, options.batch);
         return 0;
     }
     OverlapReport report(common.csv);
-    for (const int ranks : mine.ranks) {
-        const Result bare = measure_steps(ranks, std::nullopt, mine, common);
+    for (const int ranks : options.ranks) {
+        const Result bare = measure_steps(ranks, std::nullopt, options, common);
         const LinkSpeed link = common.link.value_or(
             link_as_slow_as(bare.off.backward / step_count, bare.gradient_bytes, ranks));
-        report.add(ranks, link, measure_steps(ranks, link, mine, common));
+        report.add(ranks, link, measure_steps(ranks, link, options, common));
         report.add(ranks, std::nullopt, bare);
     }
     report.print();

@@ -130,10 +130,10 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options(
+    Options parser(
         "bench_traffic",
         "What gradients sent out of order become, and what bucket hooks and no_sync save.");
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.example("--ranks 2", "what two ranks send");
-    return run_ranks(argc, argv, options, run);
+    parser.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    parser.example("--ranks 2", "what two ranks send");
+    return run_ranks(argc, argv, parser, run);
 }

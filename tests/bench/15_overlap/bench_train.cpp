@@ -44,14 +44,14 @@ constexpr int warm_up_steps = 20;
 // A training on the ranks of this job, or on each of them alone.
 class JobTraining {
   public:
-    JobTraining(Rank& rank, const TrainOptions& mine, const std::string& model, bool alone,
+    JobTraining(Rank& rank, const TrainOptions& options, const std::string& model, bool alone,
                 std::uint64_t seed)
         : device_(make_run_scoped<Device>(rank, rank_memory(rank))),
           random_(seed + static_cast<std::uint64_t>(rank.rank())),
           model_(make_model(model, device_, random_)),
           communicator_(make_communicator("native", rank, ddp_arena_bytes(*model_))),
           training_(*communicator_, device_, *model_, random_,
-                    {{1, 28, 28}, 10, mine.batch, alone, {}}) {
+                    {{1, 28, 28}, 10, options.batch, alone, {}}) {
         fuse_linear_relu(*model_);
         training_.run(warm_up_steps);
     }
@@ -90,26 +90,27 @@ int steps_of_next_round(Rank& rank) {
 // A round's seconds: the whole, and what is known of its parts.
 using Round = std::function<std::vector<double>(int steps)>;
 
-Round training_round(Rank& rank, const TrainOptions& mine, const std::string& model, bool alone,
+Round training_round(Rank& rank, const TrainOptions& options, const std::string& model, bool alone,
                      std::uint64_t seed) {
-    const auto training = std::make_shared<JobTraining>(rank, mine, model, alone, seed);
+    const auto training = std::make_shared<JobTraining>(rank, options, model, alone, seed);
     return [training](int steps) { return training->run(steps); };
 }
 
-Round products_round(Rank& rank, const TrainOptions& mine, const std::string& model,
+Round products_round(Rank& rank, const TrainOptions& options, const std::string& model,
                      std::uint64_t seed) {
     Random random(seed);
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     const auto products = std::make_shared<StepProducts>(
-        rank, device, make_model(model, device, random)->parameters(), mine.batch, random);
+        rank, device, make_model(model, device, random)->parameters(), options.batch, random);
     products->run(warm_up_steps);
     return [products](int steps) { return std::vector{products->run(steps)}; };
 }
 
-void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
+void serve_rounds(Rank& rank, const TrainOptions& options, std::uint64_t seed) {
     rank.select_device();
-    const Round round = mine.products ? products_round(rank, mine, mine.model, seed)
-                                      : training_round(rank, mine, mine.model, mine.alone, seed);
+    const Round round = options.products
+                            ? products_round(rank, options, options.model, seed)
+                            : training_round(rank, options, options.model, options.alone, seed);
     if (rank.rank() == 0)
         std::cout << "# this book, " << format_count(rank.world_size(), "rank") << std::endl;
     while (const int steps = steps_of_next_round(rank)) {
@@ -151,12 +152,12 @@ Entry entry_of(const std::string& name, int ranks, BenchmarkSubprocess subproces
 
 // Starts this program as a subprocess, with `what` added to its command line.
 BenchmarkSubprocess start_ours(const std::string& model, int ranks, const std::string& what,
-                               const TrainOptions& mine, std::uint64_t seed) {
+                               const TrainOptions& options, std::uint64_t seed) {
     std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "--serve",
                                      // a GPU gives its time to one process after the other
                                      kernels_run_on_cpu ? "--processes" : "--ranks",
                                      std::to_string(ranks), "--model", model, "--batch",
-                                     std::to_string(mine.batch), "--seed", std::to_string(seed),
+                                     std::to_string(options.batch), "--seed", std::to_string(seed),
                                      "--timeout", "3600"};  // others are measured meanwhile
     if (!what.empty())
         command.push_back(what);
@@ -171,34 +172,34 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, const std::s
 // Returns nothing if PyTorch is not to be measured, or if none is found. Throws if the interpreter
 // that was named has none.
 std::optional<BenchmarkSubprocess> start_pytorch_if_wanted(const std::string& model,
-                                                           const TrainOptions& mine, int ranks) {
+                                                           const TrainOptions& options, int ranks) {
     // On a GPU PyTorch is measured as one rank: its own ranks would want a GPU each.
-    if (mine.pytorch == "off" || (!kernels_run_on_cpu && ranks > 1))
+    if (options.pytorch == "off" || (!kernels_run_on_cpu && ranks > 1))
         return std::nullopt;
-    const std::string python = mine.pytorch == "auto" ? "" : mine.pytorch;
-    std::optional<BenchmarkSubprocess> pytorch = start_pytorch(python, model, mine.batch, ranks);
+    const std::string python = options.pytorch == "auto" ? "" : options.pytorch;
+    std::optional<BenchmarkSubprocess> pytorch = start_pytorch(python, model, options.batch, ranks);
     if (!pytorch && !python.empty())
         throw OptionError("--pytorch " + python + " is no Python that has PyTorch: `" + python +
                           " -c 'import torch'` must work.");
     return pytorch;
 }
 
-std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
+std::deque<Entry> start_all(const std::string& model, const TrainOptions& options,
                             std::uint64_t seed) {
     std::deque<Entry> entries;
     const auto add = [&](const std::string& name, int ranks, const std::string& what) {
-        entries.push_back(entry_of(name, ranks, start_ours(model, ranks, what, mine, seed)));
+        entries.push_back(entry_of(name, ranks, start_ours(model, ranks, what, options, seed)));
     };
-    for (const int ranks : mine.ranks)  // one rank communicates with no other: it is a copy
+    for (const int ranks : options.ranks)  // one rank communicates with no other: it is a copy
         add(model, ranks, ranks == 1 ? "--alone" : "");
-    for (const int ranks : mine.ranks)
+    for (const int ranks : options.ranks)
         if (ranks > 1)
             add(model + "_copies", ranks, "--alone");
-    for (const int ranks : mine.ranks)
+    for (const int ranks : options.ranks)
         if (model == "mlp")
             add(model + "_products", ranks, "--products");
-    for (const int ranks : mine.ranks)
-        if (auto pytorch = start_pytorch_if_wanted(model, mine, ranks))
+    for (const int ranks : options.ranks)
+        if (auto pytorch = start_pytorch_if_wanted(model, options, ranks))
             entries.push_back(entry_of(model + "_pytorch", ranks, std::move(*pytorch)));
     return entries;
 }
@@ -292,33 +293,33 @@ void take_turns(std::deque<Entry>& entries, int steps, int rounds) {
     interleave(variants, 0, rounds);
 }
 
-void measure(const std::string& model, const TrainOptions& mine, const CommonOptions& common,
+void measure(const std::string& model, const TrainOptions& options, const CommonOptions& common,
              TrainReport& report) {
-    std::deque<Entry> entries = start_all(model, mine, common.seed);
-    take_turns(entries, steps_of_round(model, common.quick), mine.rounds);
-    report.add(entries, mine.batch);
+    std::deque<Entry> entries = start_all(model, options, common.seed);
+    take_turns(entries, steps_of_round(model, common.quick), options.rounds);
+    report.add(entries, options.batch);
 }
 
 // Measures the ranks of a job that mpirun or srun has started. All of them call it.
-void measure_job(Rank& rank, const std::string& model, const TrainOptions& mine,
+void measure_job(Rank& rank, const std::string& model, const TrainOptions& options,
                  const CommonOptions& common, TrainReport& report) {
     std::deque<Entry> entries;
     const auto add = [&](const std::string& name, bool alone) {
         entries.push_back({name, rank.world_size(), "",
-                           training_round(rank, mine, model, alone, common.seed),
+                           training_round(rank, options, model, alone, common.seed),
                            [] { return std::numeric_limits<double>::quiet_NaN(); }});
     };
     add(model, rank.world_size() == 1);
     if (rank.world_size() > 1)
         add(model + "_copies", true);
-    take_turns(entries, steps_of_round(model, common.quick), mine.rounds);
+    take_turns(entries, steps_of_round(model, common.quick), options.rounds);
     if (rank.rank() == 0)
-        report.add(entries, mine.batch);
+        report.add(entries, options.batch);
 }
 
-int run_job_of_others(const std::vector<std::string>& models, const TrainOptions& mine,
+int run_job_of_others(const std::vector<std::string>& models, const TrainOptions& options,
                       const CommonOptions& common) {
-    if (mine.pytorch != "auto" && mine.pytorch != "off")
+    if (options.pytorch != "auto" && options.pytorch != "off")
         throw OptionError(
             "--pytorch makes no sense here: PyTorch is measured where the bench starts the ranks "
             "itself, without mpirun.");
@@ -327,7 +328,7 @@ int run_job_of_others(const std::vector<std::string>& models, const TrainOptions
     for (const std::string& model : models)
         world.run([&](Rank& rank) {
             rank.select_device();
-            measure_job(rank, model, mine, common, report);
+            measure_job(rank, model, options, common, report);
         });
     if (world.has_rank_0())
         report.print();
@@ -335,41 +336,41 @@ int run_job_of_others(const std::vector<std::string>& models, const TrainOptions
 }
 
 int run(int argc, char** argv) {
-    TrainOptions mine;
-    Options options("bench_train", "How fast several ranks train, beside PyTorch in the same run.");
-    options.add_ints("--ranks", mine.ranks, {1, most_ranks},
-                     "how many train together, one after the other");
-    options.add_choice("--model", mine.model, {"mlp", "cnn", "both"}, "what to train");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
-    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 3; });
-    options.add_text("--pytorch", mine.pytorch,
-                     "the Python whose PyTorch to measure; auto: python3, if it has one; off");
-    options.add_flag("--serve", mine.serve,
-                     "be measured: make a round for each line `run STEPS` of stdin");
-    options.add_flag("--alone", mine.alone, "with --serve: every rank trains its own copy");
-    options.add_flag("--products", mine.products,
-                     "with --serve: every rank only makes the matrix products of the mlp's step");
-    options.refuse({"--link", "--data", "--trace"},
-                   "this bench trains on made-up pictures as fast as the machine can");
-    options.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
-    options.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
-    CommonOptions common = options.parse(argc, argv);
-    if (mine.serve) {
+    TrainOptions options;
+    Options parser("bench_train", "How fast several ranks train, beside PyTorch in the same run.");
+    parser.add_ints("--ranks", options.ranks, {1, max_ranks},
+                    "how many train together, one after the other");
+    parser.add_choice("--model", options.model, {"mlp", "cnn", "both"}, "what to train");
+    parser.add_int("--batch", options.batch, {1, 60'000}, "pictures a step and rank");
+    parser.add_int("--rounds", options.rounds, {1, 10'000}, "how often to measure each in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 3; });
+    parser.add_text("--pytorch", options.pytorch,
+                    "the Python whose PyTorch to measure; auto: python3, if it has one; off");
+    parser.add_flag("--serve", options.serve,
+                    "be measured: make a round for each line `run STEPS` of stdin");
+    parser.add_flag("--alone", options.alone, "with --serve: every rank trains its own copy");
+    parser.add_flag("--products", options.products,
+                    "with --serve: every rank only makes the matrix products of the mlp's step");
+    parser.refuse({"--link", "--data", "--trace"},
+                  "this bench trains on made-up pictures as fast as the machine can");
+    parser.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
+    parser.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
+    CommonOptions common = parser.parse(argc, argv);
+    if (options.serve) {
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;
         if (!common.processes)
-            common.ranks = mine.ranks[0];
+            common.ranks = options.ranks[0];
         World world(common);
-        world.run([&](Rank& rank) { serve_rounds(rank, mine, common.seed); });
+        world.run([&](Rank& rank) { serve_rounds(rank, options, common.seed); });
         return 0;
     }
     std::vector<std::string> models;
     for (const std::string model : {"mlp", "cnn"})
-        if (mine.model == model || mine.model == "both")
+        if (options.model == model || options.model == "both")
             models.push_back(model);
     if (find_starter(common) != StartedBy::nobody)
-        return run_job_of_others(models, mine, common);
+        return run_job_of_others(models, options, common);
     if (common.processes)
         throw OptionError(
             "--processes makes no sense here without --serve: the bench starts its processes "
@@ -377,7 +378,7 @@ int run(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a candidate that has died is reported as an error
     TrainReport report(common.csv, true);
     for (const std::string& model : models)
-        measure(model, mine, common, report);
+        measure(model, options, common, report);
     report.print();
     return 0;
 }

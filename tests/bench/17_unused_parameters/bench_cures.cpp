@@ -37,11 +37,11 @@ void show_costs(Rank& rank, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("bench_cures", "What finding unused parameters, a static graph and join cost.");
-    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.refuse({"--data"}, "the pictures are drawn");
-    options.example("--ranks 2 --link 1GB/s,1ms", "where a message takes its time");
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+    Options parser("bench_cures", "What finding unused parameters, a static graph and join cost.");
+    parser.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
+    parser.refuse({"--data"}, "the pictures are drawn");
+    parser.example("--ranks 2 --link 1GB/s,1ms", "where a message takes its time");
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions& common) {
         world.run([&](Rank& rank) { show_costs(rank, common); });
         return 0;
     });

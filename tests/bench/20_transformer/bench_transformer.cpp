@@ -141,15 +141,15 @@ int steps_of_next_round(Rank& rank) {
     return steps;
 }
 
-void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t seed) {
+void serve_rounds(Rank& rank, const TransformerBenchOptions& options, std::uint64_t seed) {
     constexpr int warm_up_steps = 3;
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(seed + static_cast<std::uint64_t>(rank.rank()));
     DropoutMasks masks(seed);
-    Transformer model(device, options_of(std::stoi(mine.width)), random, masks);
+    Transformer model(device, options_of(std::stoi(options.width)), random, masks);
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(model));
-    BenchTraining training(*communicator, device, model, masks, mine.sentences, random);
+    BenchTraining training(*communicator, device, model, masks, options.sentences, random);
     training.run(warm_up_steps);
     if (rank.rank() == 0)
         std::cout << "# this book, " << format_count(rank.world_size(), "rank") << std::endl;
@@ -224,12 +224,12 @@ struct Entry {
     }
 };
 
-Entry start_ours(int width, int ranks, const TransformerBenchOptions& mine, std::uint64_t seed) {
+Entry start_ours(int width, int ranks, const TransformerBenchOptions& options, std::uint64_t seed) {
     std::optional<BenchmarkSubprocess> ours = BenchmarkSubprocess::start(
         {std::filesystem::read_symlink("/proc/self/exe"), "--serve",
          kernels_run_on_cpu ? "--processes" : "--ranks",  // a GPU serves one process at a time
          std::to_string(ranks), "--width", std::to_string(width), "--sentences",
-         std::to_string(mine.sentences), "--seed", std::to_string(seed), "--timeout", "3600"},
+         std::to_string(options.sentences), "--seed", std::to_string(seed), "--timeout", "3600"},
         environment_with({}), false);
     if (!ours)
         throw std::runtime_error("this program has started itself with " + std::to_string(ranks) +
@@ -238,15 +238,15 @@ Entry start_ours(int width, int ranks, const TransformerBenchOptions& mine, std:
 }
 
 // Starts both for each number of ranks; PyTorch only if it is wanted and there.
-std::deque<Entry> start_all(int width, const TransformerBenchOptions& mine, std::uint64_t seed) {
+std::deque<Entry> start_all(int width, const TransformerBenchOptions& options, std::uint64_t seed) {
     std::deque<Entry> entries;
-    for (const int ranks : mine.ranks) {
-        entries.push_back(start_ours(width, ranks, mine, seed));
-        if (mine.pytorch == "off" || !kernels_run_on_cpu)
+    for (const int ranks : options.ranks) {
+        entries.push_back(start_ours(width, ranks, options, seed));
+        if (options.pytorch == "off" || !kernels_run_on_cpu)
             continue;
-        const std::string python = mine.pytorch == "auto" ? "" : mine.pytorch;
+        const std::string python = options.pytorch == "auto" ? "" : options.pytorch;
         auto pytorch =
-            start_pytorch(python, "transformer" + std::to_string(width), mine.sentences, ranks);
+            start_pytorch(python, "transformer" + std::to_string(width), options.sentences, ranks);
         if (!pytorch && !python.empty())
             throw OptionError("--pytorch " + python + " is no Python that has PyTorch: `" + python +
                               " -c 'import torch'` must work.");
@@ -295,45 +295,46 @@ class TransformerReport {
 };
 
 int run(int argc, char** argv) {
-    TransformerBenchOptions mine;
-    Options options("bench_transformer",
-                    "How fast a transformer trains, beside PyTorch in the same run.");
-    options.add_ints("--ranks", mine.ranks, {1, most_ranks},
-                     "how many train together, one after the other");
-    options.add_choice("--width", mine.width, {"128", "256", "both"}, "numbers of a token");
-    options.add_int("--sentences", mine.sentences, {1, 10'000},
-                    "pairs of sentences a step and rank");
-    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 1; });
-    options.add_text("--pytorch", mine.pytorch,
-                     "the Python whose PyTorch to measure; auto: python3, if it has one; off");
-    options.add_flag("--serve", mine.serve,
-                     "be measured: make a round for each line `run STEPS` of stdin");
-    options.add_flag("--parts", mine.parts,
-                     "show the time of a step's parts and its memory instead, on one rank");
-    options.refuse({"--link", "--data", "--trace"},
-                   "this bench trains on made-up sentences as fast as the machine can");
-    options.example("--ranks 1,2 --width 128", "one and two ranks");
-    options.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
-    CommonOptions common = options.parse(argc, argv);
-    if (mine.serve) {
+    TransformerBenchOptions options;
+    Options parser("bench_transformer",
+                   "How fast a transformer trains, beside PyTorch in the same run.");
+    parser.add_ints("--ranks", options.ranks, {1, max_ranks},
+                    "how many train together, one after the other");
+    parser.add_choice("--width", options.width, {"128", "256", "both"}, "numbers of a token");
+    parser.add_int("--sentences", options.sentences, {1, 10'000},
+                   "pairs of sentences a step and rank");
+    parser.add_int("--rounds", options.rounds, {1, 10'000}, "how often to measure each in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 1; });
+    parser.add_text("--pytorch", options.pytorch,
+                    "the Python whose PyTorch to measure; auto: python3, if it has one; off");
+    parser.add_flag("--serve", options.serve,
+                    "be measured: make a round for each line `run STEPS` of stdin");
+    parser.add_flag("--parts", options.parts,
+                    "show the time of a step's parts and its memory instead, on one rank");
+    parser.refuse({"--link", "--data", "--trace"},
+                  "this bench trains on made-up sentences as fast as the machine can");
+    parser.example("--ranks 1,2 --width 128", "one and two ranks");
+    parser.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
+    CommonOptions common = parser.parse(argc, argv);
+    if (options.serve) {
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;
         if (!common.processes)
-            common.ranks = mine.ranks[0];
+            common.ranks = options.ranks[0];
         World world(common);
-        world.run([&](Rank& rank) { serve_rounds(rank, mine, common.seed); });
+        world.run([&](Rank& rank) { serve_rounds(rank, options, common.seed); });
         return 0;
     }
-    const std::vector<int> widths =
-        mine.width == "both" ? std::vector<int>{128, 256} : std::vector<int>{std::stoi(mine.width)};
-    if (mine.parts) {
+    const std::vector<int> widths = options.width == "both"
+                                        ? std::vector<int>{128, 256}
+                                        : std::vector<int>{std::stoi(options.width)};
+    if (options.parts) {
         common.ranks = 1;
         CsvWriter csv(beside(common.csv, "parts"), {"width", "part", "seconds", "share"});
         World world(common);
         world.run([&](Rank& rank) {
             for (const int width : widths)
-                show_parts(rank, width, mine.sentences, common.quick ? 2 : 20, common.seed, csv);
+                show_parts(rank, width, options.sentences, common.quick ? 2 : 20, common.seed, csv);
         });
         return 0;
     }
@@ -341,12 +342,12 @@ int run(int argc, char** argv) {
     TransformerReport report(common.csv);
     const int steps = common.quick ? 1 : 3;
     for (const int width : widths) {
-        std::deque<Entry> entries = start_all(width, mine, common.seed);
+        std::deque<Entry> entries = start_all(width, options, common.seed);
         std::vector<Measurement> variants;
         for (Entry& entry : entries)
             variants.push_back([&entry, steps] { return entry.run(steps); });
-        interleave(variants, 0, mine.rounds);
-        report.add(entries, width, mine.sentences);
+        interleave(variants, 0, options.rounds);
+        report.add(entries, width, options.sentences);
     }
     report.print();
     return 0;

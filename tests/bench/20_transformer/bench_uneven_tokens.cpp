@@ -23,10 +23,10 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("bench_uneven_tokens",
-                    "The averaged gradient, where the ranks have different numbers of tokens.");
-    options.refuse({"--data", "--trace", "--link"},
-                   "this bench compares one step's gradients of numbers in words");
-    options.example("--ranks 2", "two ranks");
-    return run_ranks(argc, argv, options, run);
+    Options parser("bench_uneven_tokens",
+                   "The averaged gradient, where the ranks have different numbers of tokens.");
+    parser.refuse({"--data", "--trace", "--link"},
+                  "this bench compares one step's gradients of numbers in words");
+    parser.example("--ranks 2", "two ranks");
+    return run_ranks(argc, argv, parser, run);
 }

@@ -20,17 +20,17 @@ using namespace ddp;
 struct BenchOptions {
     int batch = 512;
     int rounds = 9;
-    int most_ranks = 4096;
+    int max_ranks = 4096;
     std::string pytorch = "auto";  // or "off", or an interpreter
 };
 
-StageTimes measure(const std::optional<LinkSpeed>& link, const BenchOptions& mine,
+StageTimes measure(const std::optional<LinkSpeed>& link, const BenchOptions& options,
                    CommonOptions common) {
     common.link = link;
     World world(common);
     StageTimes times;
     world.run([&](Rank& rank) {
-        const StageTimes all = time_stages(rank, mine.batch, mine.rounds, common.seed);
+        const StageTimes all = time_stages(rank, options.batch, options.rounds, common.seed);
         if (rank.rank() == 0)
             times = all;
     });
@@ -85,38 +85,38 @@ void report_costs(const StageTimes& bare, const StageTimes& linked, const LinkSp
 }
 
 int run(int argc, char** argv) {
-    BenchOptions mine;
-    Options options("bench_sharded", "What the stages cost: over a link, without one, at scale.");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.with_quick("--batch", [&] { mine.batch = 128; });
-    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 3; });
-    options.add_int("--most-ranks", mine.most_ranks, {8, 8192}, "the last row of the simulation");
-    options.with_quick("--most-ranks", [&] { mine.most_ranks = 512; });
-    options.add_text("--pytorch", mine.pytorch,
-                     "the Python whose fully_shard to measure; auto: python3, if it has one; off");
-    options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
-    options.example("--link 100MB/s,0ms", "another link");
-    CommonOptions common = options.parse(argc, argv);
+    BenchOptions options;
+    Options parser("bench_sharded", "What the stages cost: over a link, without one, at scale.");
+    parser.add_int("--batch", options.batch, {1, 60'000}, "samples a step and rank");
+    parser.with_quick("--batch", [&] { options.batch = 128; });
+    parser.add_int("--rounds", options.rounds, {1, 10'000}, "how often to measure each in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 3; });
+    parser.add_int("--most-ranks", options.max_ranks, {8, 8192}, "the last row of the simulation");
+    parser.with_quick("--most-ranks", [&] { options.max_ranks = 512; });
+    parser.add_text("--pytorch", options.pytorch,
+                    "the Python whose fully_shard to measure; auto: python3, if it has one; off");
+    parser.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
+    parser.example("--link 100MB/s,0ms", "another link");
+    CommonOptions common = parser.parse(argc, argv);
     const int ranks = common.ranks.value_or(2);
     common.ranks = ranks;
     if (ranks < 2)
         throw OptionError("--ranks must be at least 2: one rank sends nothing.");
-    std::optional<BenchmarkSubprocess> pytorch = start_fully_shard(mine.pytorch, ranks);
-    const StageTimes bare = measure(std::nullopt, mine, common);
+    std::optional<BenchmarkSubprocess> pytorch = start_fully_shard(options.pytorch, ranks);
+    const StageTimes bare = measure(std::nullopt, options, common);
     const LinkSpeed link =
         common.link.value_or(link_as_slow_as(bare.backward_s, bare.gradient_bytes, ranks));
-    const StageTimes linked = measure(link, mine, common);
+    const StageTimes linked = measure(link, options, common);
     CsvWriter file(common.csv, {"sharding", "bare_ms", "linked_ms", "predicted_ms"});
     report_steps(bare, linked, link, ranks, file);
     report_costs(bare, linked, link, ranks);
-    const double operations = 6.0 * timed_width * timed_width * timed_layers * mine.batch;
+    const double operations = 6.0 * timed_width * timed_width * timed_layers * options.batch;
     show_free_batches(operations / (bare.forward_s + bare.backward_s), link.bytes_per_second,
                       ranks);
     std::cout << "\n";
-    show_scaled_stages(mine.most_ranks, beside(common.csv, "scale"));
+    show_scaled_stages(options.max_ranks, beside(common.csv, "scale"));
     std::cout << "\n";
-    show_beside_pytorch(std::move(pytorch), mine.rounds, common, beside(common.csv, "pytorch"));
+    show_beside_pytorch(std::move(pytorch), options.rounds, common, beside(common.csv, "pytorch"));
     return 0;
 }
 

@@ -66,7 +66,7 @@ Halves within_nodes(int nodes) {
 
 }  // namespace
 
-void show_scaled_stages(int most_ranks, const std::filesystem::path& csv) {
+void show_scaled_stages(int max_ranks, const std::filesystem::path& csv) {
     const ShardedStep step = large_step();
     double compute_s = 0;
     for (const auto& block : step.blocks)
@@ -74,7 +74,7 @@ void show_scaled_stages(int most_ranks, const std::filesystem::path& csv) {
     CsvWriter file(csv, {"ranks", "sharding", "efficiency", "step_s"});
     Table table("Weak-scaling efficiency of a GPU (simulated): a model of 6.5 billion parameters",
                 {"ranks", "DDP", "stage 1, not hidden", "stage 3", "stage 3, one ring", "hybrid"});
-    for (int nodes = 1; nodes * node_ranks <= most_ranks; nodes *= 8) {
+    for (int nodes = 1; nodes * node_ranks <= max_ranks; nodes *= 8) {
         const int ranks = nodes * node_ranks;
         const Halves on_levels =
             over_all(nodes == 1 ? Algorithm::flat : Algorithm::two_level, nodes);

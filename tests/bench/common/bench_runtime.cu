@@ -174,19 +174,19 @@ Line measure_graph(int batch, int rounds) {
 }
 
 int run(int argc, char** argv) {
-    Settings mine;
-    Options options("bench_runtime",
-                    "What launches, element-wise kernels and block reductions cost.");
-    options.add_int("--rounds", mine.rounds, {3, 100'000}, "measurements of each, taken in turn");
-    options.with_quick("--rounds", [&] { mine.rounds = 5; });
-    options.add_int("--elements", mine.elements, {1024, 1 << 28}, "floats in the large arrays");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
-                   "this bench measures one stream of one device");
-    const CommonOptions common = options.parse(argc, argv);
-    const int rounds = mine.rounds;
-    const std::vector<Line> lines = {measure_add_scaled(mine.elements, rounds),
+    Settings options;
+    Options parser("bench_runtime",
+                   "What launches, element-wise kernels and block reductions cost.");
+    parser.add_int("--rounds", options.rounds, {3, 100'000}, "measurements of each, taken in turn");
+    parser.with_quick("--rounds", [&] { options.rounds = 5; });
+    parser.add_int("--elements", options.elements, {1024, 1 << 28}, "floats in the large arrays");
+    parser.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
+                  "this bench measures one stream of one device");
+    const CommonOptions common = parser.parse(argc, argv);
+    const int rounds = options.rounds;
+    const std::vector<Line> lines = {measure_add_scaled(options.elements, rounds),
                                      measure_add_scaled(16 << 10, rounds * 20),
-                                     measure_reduction(mine.elements, rounds),
+                                     measure_reduction(options.elements, rounds),
                                      measure_launches(1, rounds * 20),
                                      measure_launches(500, rounds),
                                      measure_graph(500, rounds)};

@@ -36,7 +36,7 @@ std::string differences(Device& device, Module& layer, const Golden& golden,
     const auto compare = [&](const Tensor& tensor, const std::string& name) {
         const GoldenTensor& expected = golden.tensor(prefix + name);
         if (tensor.shape() != Shape(expected.shape.begin(), expected.shape.end()))
-            found += name + " has the shape " + text_of(tensor.shape()) + "; ";
+            found += name + " has the shape " + to_string(tensor.shape()) + "; ";
         const std::string difference =
             worst_difference(tensor.to_host(), expected, relative, absolute);
         found += difference.empty() ? "" : name + ": " + difference + "; ";

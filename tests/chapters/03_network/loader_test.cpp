@@ -231,7 +231,7 @@ TEST_CASE("confusion: each picture counts once, by its class and by what it was 
     REQUIRE(confusion.count(1, 2) == 2);
     REQUIRE(confusion.samples(0) == 4);
     REQUIRE(confusion.samples(2) == 2);
-    const auto [a, b, mistakes] = confusion.most_confused();  // 0 for 2, and 2 for 0
+    const auto [a, b, mistakes] = confusion.max_confused();  // 0 for 2, and 2 for 0
     REQUIRE(a == 0);
     REQUIRE(b == 2);
     REQUIRE(mistakes == 3);

@@ -332,7 +332,7 @@ TEST_CASE("models: parameters have PyTorch's names, shapes and number") {
         std::string text;
         std::size_t count = 0;
         for (const auto& parameter : make_model(name, device, random)->parameters()) {
-            text += parameter->name + " " + text_of(parameter->value.shape()) + "; ";
+            text += parameter->name + " " + to_string(parameter->value.shape()) + "; ";
             count += parameter->value.size();
         }
         return text + std::to_string(count);

@@ -46,7 +46,7 @@ TEST_CASE("what is no message is refused") {
     std::string short_fields = std::string("\x03\0\0\0abc", 7);
     REQUIRE_THROWS_AS(decode(short_fields), std::runtime_error);
     REQUIRE_THROWS_WITH(
-        encode({Message::Kind::call, 1, 1, "all_gather", {std::string(most_message_bytes, 'x')}}),
+        encode({Message::Kind::call, 1, 1, "all_gather", {std::string(max_message_bytes, 'x')}}),
         ContainsSubstring("is too long"));
 }
 

@@ -35,7 +35,7 @@ std::string join(const RendezvousEndpoint& place, int rank, int world_size, doub
     }
 }
 
-std::string text_of(const std::vector<Member>& members) {
+std::string to_string(const std::vector<Member>& members) {
     std::string text;
     for (const Member& member : members)
         text += member.node + " " + std::to_string(member.process) + " " +
@@ -73,7 +73,7 @@ TEST_CASE("every rank learns where all others are") {
     for (std::thread& rank : ranks)
         rank.join();
     for (const std::vector<Member>& members : found)
-        REQUIRE(text_of(members) ==
+        REQUIRE(to_string(members) ==
                 "node0 1000 0/3; node1 1001 0/2; node0 1002 1/3; node1 1003 1/2; node0 1004 2/3; ");
     REQUIRE(connections[0] == nullptr);
     REQUIRE(connections[4] != nullptr);

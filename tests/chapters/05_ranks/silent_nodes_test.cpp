@@ -53,7 +53,7 @@ TEST_CASE("a process knows where it listens, and what its interfaces have sent")
 }
 
 TEST_CASE("the wrong network is the one on which two nodes have one address") {
-    const std::string text = text_of({a, {b}, {}});
+    const std::string text = to_string({a, {b}, {}});
     REQUIRE(has(text, "All were started, but no answer came from b (10.0.0.2) by eth0/docker0."));
     REQUIRE(has(text,
                 "\n    a: eth0 (10.0.0.1) has sent 1.07 KiB, docker0 (172.17.0.1) has sent 0 B\n"));
@@ -61,9 +61,9 @@ TEST_CASE("the wrong network is the one on which two nodes have one address") {
     REQUIRE(has(text, "docker0 is the wrong network: a and b have the same address 172.17.0.1"));
     REQUIRE(has(text, "export OMPI_MCA_btl_tcp_if_include=eth0 MASTER_ADDR=10.0.0.1"));
     // Rank 0 alone reads MASTER_ADDR, and it is on another node.
-    REQUIRE(!has(text_of({b, {node(3, "c", "10.0.0.3")}, {}}), "MASTER_ADDR"));
+    REQUIRE(!has(to_string({b, {node(3, "c", "10.0.0.3")}, {}}), "MASTER_ADDR"));
     // Containers that share all of a machine's networks are not on a wrong one.
-    REQUIRE(!has(text_of({a, {node(1, "c", "10.0.0.1")}, {}}), "wrong network"));
+    REQUIRE(!has(to_string({a, {node(1, "c", "10.0.0.1")}, {}}), "wrong network"));
 }
 
 TEST_CASE("a closed port is found, and named") {
@@ -71,14 +71,15 @@ TEST_CASE("a closed port is found, and named") {
     NodeReport other{1, "b", "", {port_of(listener)}, {{"eth1", "127.0.0.1", 0}}};
     const NodeReport own{0, "a", "", {}, {{"eth0", "10.0.0.1", 0}}};
     REQUIRE(silence_of(own, {line_of(own), line_of(other)}).closed.port == 0);
-    REQUIRE(has(text_of(silence_of(own, {line_of(other)})), "If the nodes have several networks"));
+    REQUIRE(
+        has(to_string(silence_of(own, {line_of(other)})), "If the nodes have several networks"));
     listener = Descriptor();
     const Silence silence = silence_of(own, {line_of(own), line_of(other), line_of(other)});
     REQUIRE(silence.others.size() == 1);
     REQUIRE(silence.closed.port == other.ports[0]);
-    REQUIRE(
-        has(text_of(silence), "a cannot connect to port " + std::to_string(other.ports[0]) +
-                                  " of b (127.0.0.1), where a rank listens: is there a firewall?"));
+    REQUIRE(has(to_string(silence),
+                "a cannot connect to port " + std::to_string(other.ports[0]) +
+                    " of b (127.0.0.1), where a rank listens: is there a firewall?"));
     // An address that this node has, too, tells nothing.
     REQUIRE(silence_of({0, "a", "", {}, other.networks}, {line_of(other)}).closed.port == 0);
 }
@@ -86,14 +87,14 @@ TEST_CASE("a closed port is found, and named") {
 TEST_CASE("a stopped rank of another node, many nodes, and nodes that say nothing") {
     NodeReport stops = b;
     stops.stopped = "rank 2 (process 77)";
-    REQUIRE(text_of({a, {node(1, "c", "10.0.0.3"), stops}, {}}) ==
+    REQUIRE(to_string({a, {node(1, "c", "10.0.0.3"), stops}, {}}) ==
             "rank 2 (process 77) of b, which is stopped");
     std::vector<NodeReport> many;
     for (int i = 1; i < 63; i++)
         many.push_back(node(i, "h" + std::to_string(i), "10.0.1." + std::to_string(i)));
-    REQUIRE(has(text_of({a, many, {}}),
+    REQUIRE(has(to_string({a, many, {}}),
                 "from h1 (10.0.1.1), h2 (10.0.1.2), h3 (10.0.1.3) and 59 more by"));
-    REQUIRE(has(text_of({a, {}, {}}),
+    REQUIRE(has(to_string({a, {}, {}}),
                 "no answer came from some of them by eth0/docker0. Meanwhile\n    a: "));
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
     const std::vector<int> all = cores_of_this_thread();
     const auto cores = static_cast<int>(all.size());
     REQUIRE(usable_cores() == cores);
-    if (cores < 2 || 2 * cores + 1 > most_ranks || !kernels_run_on_cpu) {
+    if (cores < 2 || 2 * cores + 1 > max_ranks || !kernels_run_on_cpu) {
         std::cout << "SKIPPED: a core for each rank (needs a CPU build and a few cores)"
                   << std::endl;
         return;
@@ -363,7 +363,7 @@ TEST_CASE("what is kept until the run ends is there until every rank has ended i
 
 TEST_CASE("what a part of a run keeps is there until every rank has ended the part") {
     World world(thread_options(4));
-    std::atomic<int> alive = 0, least = 4, most_after = 0;
+    std::atomic<int> alive = 0, least = 4, max_after = 0;
     const auto keep_one = [&](Rank& rank) {
         alive++;
         rank.keep_until_run_ends(std::shared_ptr<void>(nullptr, [&](void*) { alive--; }));
@@ -382,11 +382,11 @@ TEST_CASE("what a part of a run keeps is there until every rank has ended the pa
                 least = 0;
         });
         rank.barrier();
-        raise_to(most_after, alive);
+        raise_to(max_after, alive);
         rank.barrier();
     });
     REQUIRE(least == 4);
-    REQUIRE(most_after == 4);  // what was kept before the part is kept on
+    REQUIRE(max_after == 4);  // what was kept before the part is kept on
     REQUIRE(alive == 0);
     REQUIRE(has(failure_of(world,
                            [&](Rank& rank) {

@@ -86,7 +86,7 @@ TEST_CASE("a rank that runs ahead waits before its launch queue is full") {
         }
         peers.synchronize(stream);
     });
-    REQUIRE(enqueued_at_rest < static_cast<int>(Peers::most_ahead));
+    REQUIRE(enqueued_at_rest < static_cast<int>(Peers::max_ahead));
 }
 
 // Launches that Peers does not count fill the queue behind a receive, so the next one waits for

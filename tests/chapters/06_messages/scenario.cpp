@@ -82,10 +82,10 @@ int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"nothing"};
     int status = 0, repeat = 1;
     bool is_victim = false;
-    Options options("ranks_scenario", "What the tests of jobs ask for.");
-    asked.add_to(options);
-    options.add_int("--repeat", repeat, {1, 100}, "how often, the failure being caught");
-    options.add_int("--status", status, {0, 255}, "what rank --victim returns in the end");
+    Options parser("ranks_scenario", "What the tests of jobs ask for.");
+    asked.add_to(parser);
+    parser.add_int("--repeat", repeat, {1, 100}, "how often, the failure being caught");
+    parser.add_int("--status", status, {0, 255}, "what rank --victim returns in the end");
     const auto first = [&](Rank& rank) {
         is_victim = is_victim || rank.rank() == asked.victim;
         if (asked.what == "neighbours")
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
         else
             act(rank, asked.what, asked.victim);
     };
-    const int result = ddp::test::scenario_main(argc, argv, options, asked, [&] {
+    const int result = ddp::test::scenario_main(argc, argv, parser, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show, .repeat = repeat};
     });
     if (is_victim && asked.what == "stop at the end")

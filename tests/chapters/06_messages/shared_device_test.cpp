@@ -35,7 +35,7 @@ TEST_CASE("ranks know who shares their device by its address") {
         const bool is_even = rank.rank() % 2 == 0;
         if (device.address != (is_even ? "0000:00:00.0" : "0000:01:00.0") ||
             device.ranks != (is_even ? std::vector<int>{0, 2, 4} : std::vector<int>{1, 3}) ||
-            device.is_only_one || device.processes != 1 || device.most_ranks != 3 ||
+            device.is_only_one || device.processes != 1 || device.max_ranks != 3 ||
             ranks_on_a_device(rank) != 3)
             throw std::runtime_error("rank " + std::to_string(rank.rank()) + " is wrong");
     });
@@ -86,7 +86,7 @@ TEST_CASE("more ranks than a small GPU can run are refused") {
         "for other ranks: start at most 10 ranks on it.");
     REQUIRE(has(refusal(device, {1, 32}, false, false), ": it is too small for any rank."));
     REQUIRE(refusal(device, large, false, false).empty());
-    device.ranks.resize(most_peers);
+    device.ranks.resize(max_peers);
     REQUIRE(refusal(device, {~0u, ~0u}, false, false).empty());  // a CPU
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("every topology reaches every rank once, in the expected number of ste
             REQUIRE(last_step(tree_topology, ranks, root) ==
                     static_cast<int>(std::bit_width(static_cast<unsigned int>(ranks - 1))));
         }
-    REQUIRE(last_step(tree_topology, most_peers, 17) == 6);
+    REQUIRE(last_step(tree_topology, max_peers, 17) == 6);
 }
 
 TEST_CASE("linear and chain begin at the root and go round") {

@@ -17,7 +17,7 @@ bool is_on_host(std::size_t algorithm) {
     return all_reduces[algorithm].run == nullptr;
 }
 bool is_for_short_arrays(std::size_t algorithm) {
-    return all_reduces[algorithm].most_bytes == Collectives::most_staged;
+    return all_reduces[algorithm].max_bytes == Collectives::max_staged;
 }
 
 // Returns the number of wrong elements after all algorithms and counts in a row on the same arrays,

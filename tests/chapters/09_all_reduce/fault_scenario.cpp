@@ -135,11 +135,11 @@ void show_bits(Rank& rank) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"nothing", 1};
     int elements = 5000;
-    Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
-    asked.add_to(options);
-    options.add_int("--elements", elements, {1, 100'000}, "in the call that goes wrong");
+    Options parser("fault_scenario", "Lets one rank fail, for the tests of faults.");
+    asked.add_to(parser);
+    parser.add_int("--elements", elements, {1, 100'000}, "in the call that goes wrong");
     const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.victim, elements}); };
-    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+    return ddp::test::scenario_main(argc, argv, parser, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show_bits};
     });
 }

@@ -16,7 +16,7 @@ namespace ddp::test {
 namespace {
 
 constexpr const char* timeout = "2";  // seconds, for every wait
-constexpr double most_seconds = 15;   // the longest time of a job, on a busy machine
+constexpr double max_seconds = 15;    // the longest time of a job, on a busy machine
 
 // A fault and its message: a regular expression in which WHO stands for the rank at fault.
 struct Expected {
@@ -105,7 +105,7 @@ void require_end(const Launch& launch, const Expected& expected, int victim, int
                                   : "caught: " + says + "\nbits of 3 ranks: [0-9]+\n";
     REQUIRE(std::regex_match(output, std::regex(whole)));
     REQUIRE((job.exit_code == 0) == !expected.loses_rank);
-    REQUIRE(elapsed.count() < most_seconds);
+    REQUIRE(elapsed.count() < max_seconds);
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
     REQUIRE(shared_memory() == before);
     REQUIRE(std::filesystem::is_empty(path));

@@ -128,10 +128,10 @@ void show_wrong(Rank& rank, int wrong) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"calls"};
     std::string kind = "mpi";
-    Options options("mpi_scenario",
-                    "Calls and failures for the tests of the communicator over MPI.");
-    asked.add_to(options);
-    options.add_text("--kind", kind, "which communicator");
+    Options parser("mpi_scenario",
+                   "Calls and failures for the tests of the communicator over MPI.");
+    asked.add_to(parser);
+    parser.add_text("--kind", kind, "which communicator");
     const auto first = [&](Rank& rank) {
         if (asked.what == "calls")
             show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, false) +
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
             wrong += ddp::test::wrong_of_large_calls(rank, kind);
         show_wrong(rank, wrong);
     };
-    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+    return ddp::test::scenario_main(argc, argv, parser, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .after_failure = anew};
     });
 }

@@ -115,7 +115,7 @@ TEST_CASE("the program shows the ring, the link and bits, for threads and for pr
                 (ranks == 2 ? std::ssize(all_reduces) : in_ring_order));
         std::map<std::string, int> link;
         for (const ListedAllReduce& listed : all_reduces)
-            if (listed.most_bytes >= 1 << 20)
+            if (listed.max_bytes >= 1 << 20)
                 link[listed.name] = 1;
         REQUIRE(rows_of(run.csv) == link);
         // The link is as slow on every machine.

@@ -13,10 +13,10 @@ struct Asked {
 
 Asked parse(std::vector<const char*> words) {
     Asked asked;
-    Options options("nodes", "A program with nodes.");
-    asked.order.add_to(options);
+    Options parser("nodes", "A program with nodes.");
+    asked.order.add_to(parser);
     words.insert(words.begin(), "nodes");
-    asked.common = options.parse(static_cast<int>(words.size()), words.data());
+    asked.common = parser.parse(static_cast<int>(words.size()), words.data());
     return asked;
 }
 

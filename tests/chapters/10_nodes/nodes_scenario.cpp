@@ -44,8 +44,8 @@ void show_few_calls(Rank& rank) {
 }
 
 // Prints bytes and seconds for each size: the median of the slowest rank's times.
-void time_all_reduce(Rank& rank, int most_mebibytes) {
-    const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
+void time_all_reduce(Rank& rank, int max_mebibytes) {
+    const std::size_t most = static_cast<std::size_t>(max_mebibytes) << 18;
     const auto communicator =
         make_communicator("native", rank, most * sizeof(float), {.order = asked_order});
     ArenaBuffer<float> data = communicator->allocate<float>(most);
@@ -96,10 +96,10 @@ void go_wrong(Rank& rank, const std::string& what, int victim) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"calls"};
     int mebibytes = 16;
-    Options options("nodes_scenario", "Calls and failures for the tests of several nodes.");
-    asked.add_to(options);
-    asked_order.add_to(options);
-    options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
+    Options parser("nodes_scenario", "Calls and failures for the tests of several nodes.");
+    asked.add_to(parser);
+    asked_order.add_to(parser);
+    parser.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     const auto first = [&](Rank& rank) {
         if (asked.what == "calls")
             show_all_calls(rank);
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
         else
             go_wrong(rank, asked.what, asked.victim);
     };
-    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+    return ddp::test::scenario_main(argc, argv, parser, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .after_failure = show_few_calls};
     });
 }

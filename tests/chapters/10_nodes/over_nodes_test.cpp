@@ -35,7 +35,7 @@ const std::vector<Nodes>& all_nodes() {
     return all;
 }
 
-std::string text_of(const Nodes& nodes) {
+std::string to_string(const Nodes& nodes) {
     std::string text;
     for (const std::string& node : nodes)
         text += node;
@@ -132,7 +132,7 @@ TEST_CASE("all calls between nodes, in every type, with counts that do not divid
             if (levels == 2 && order_of(nodes, 2).local == 1)
                 continue;  // one ring all the same
             const AllResults results = results_on(nodes, 20'011, levels);
-            CAPTURE(text_of(nodes), levels);
+            CAPTURE(to_string(nodes), levels);
             REQUIRE(results.wrong == 0);
         }
 }
@@ -338,7 +338,7 @@ TEST_CASE("ranks of different nodes that make different calls are diagnosed") {
                            "average of 10 float (\"weights\")"),
                  std::pair(failure(nodes, 10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
              }) {
-            CAPTURE(text_of(nodes), text);
+            CAPTURE(to_string(nodes), text);
             REQUIRE(has(text, ours));
             REQUIRE(has(text, std::string("operation 2, all_reduce ") + theirs));
             REQUIRE(has(text, rule));

@@ -92,9 +92,9 @@ TEST_CASE("bytes that leave a node, round one ring and on two levels") {
 TEST_CASE("the interface that has sent most") {
     const SentBytes before{{"eth0", 100}, {"ib0", 7}},
         after{{"eth0", 110}, {"ib0", 5007}, {"x", 4}};
-    REQUIRE(most_between(before, after).interface == "ib0");
-    REQUIRE(most_between(before, after).bytes == 5000);
-    REQUIRE(most_between(after, after).interface.empty());
+    REQUIRE(max_between(before, after).interface == "ib0");
+    REQUIRE(max_between(before, after).bytes == 5000);
+    REQUIRE(max_between(after, after).interface.empty());
     REQUIRE(sent_bytes().count("lo") == 0);
 }
 

@@ -43,10 +43,10 @@ void train(Rank& rank, const ddp::test::ScenarioOptions& asked, int bound) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"nothing", 1};
     int bound = -1;
-    Options options("async_scenario", "What the tests of a parameter server ask for.");
-    asked.add_to(options);
-    options.add_int("--bound", bound, {-1, 64}, "steps that a worker may be ahead; -1: any");
+    Options parser("async_scenario", "What the tests of a parameter server ask for.");
+    asked.add_to(parser);
+    parser.add_int("--bound", bound, {-1, 64}, "steps that a worker may be ahead; -1: any");
     const auto first = [&](Rank& rank) { train(rank, asked, bound); };
-    return ddp::test::scenario_main(argc, argv, options, asked,
+    return ddp::test::scenario_main(argc, argv, parser, asked,
                                     [&] { return ddp::test::ScenarioRuns{.first = first}; });
 }

@@ -117,7 +117,7 @@ TEST_CASE("server: every gradient is applied once, and the replay gives the same
                 std::vector<Action> actions = actions_of(trial.log);
                 REQUIRE(difference_from_replay(trial, actions, ranks - 1) == "");
                 if (options.is_synchronous)
-                    REQUIRE(trial.log.most_staleness() == 0);
+                    REQUIRE(trial.log.max_staleness() == 0);
                 if (actions.empty())
                     continue;
                 // If the server had applied the first gradient twice, the replay would show it.
@@ -167,7 +167,7 @@ TEST_CASE("server: a worker gets as far ahead as the bound allows, and no furthe
             });
             CAPTURE(ranks, bound);
             REQUIRE(what_is_wrong(trial.log, options) == "");
-            REQUIRE(trial.log.most_ahead == bound);
+            REQUIRE(trial.log.max_ahead == bound);
             if (bound > 0)  // the bound of another one is overstepped
                 REQUIRE(what_is_wrong(trial.log, {ranks - 1, 40, false, bound - 1}) != "");
         }
@@ -186,8 +186,8 @@ TEST_CASE("server: a gradient is as old as the number of gradients applied since
         }
     });
     REQUIRE(what_is_wrong(trial.log, options) == "");
-    REQUIRE(trial.log.most_staleness() >= late);
-    REQUIRE(trial.log.most_ahead >= late);
+    REQUIRE(trial.log.max_staleness() >= late);
+    REQUIRE(trial.log.max_ahead >= late);
     REQUIRE(difference_from_replay(trial, actions_of(trial.log), 2) == "");
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("server: an impossible log is recognized") {
     wrong.applied.pop_back();
     REQUIRE(what_is_wrong(wrong, options) == "3 gradients were applied, not 4");
     wrong = right;
-    wrong.most_ahead = 2;
+    wrong.max_ahead = 2;
     REQUIRE(what_is_wrong(wrong, options) ==
             "a worker was 2 steps ahead of the slowest, and the bound is 1");
     wrong = right;

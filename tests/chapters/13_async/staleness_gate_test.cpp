@@ -46,7 +46,7 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
     }
     if (begun != steps || dismissed != workers || !held.empty())
         return "does not dismiss every worker";
-    return bound && gate.most_ahead() > *bound ? "reports that it let a worker too far ahead" : "";
+    return bound && gate.max_ahead() > *bound ? "reports that it let a worker too far ahead" : "";
 }
 
 // Tries all orders: the choices are the digits of a number that is counted up.

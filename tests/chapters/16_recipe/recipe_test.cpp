@@ -39,7 +39,7 @@ std::shared_ptr<Parameter> with_gradient(Device& device, const Values& gradient)
 
 // What a training adds to its steps.
 struct Recipe {
-    double most_norm = 0;  // 0: no clipping
+    double max_norm = 0;  // 0: no clipping
     bool is_scaled = false;
     bool has_half = false;
     double dropout = 0;
@@ -90,8 +90,8 @@ Values learn(int ranks, const Recipe& recipe) {
             ddp.backward(loss, {}, recipe.is_scaled ? scaler.scale() : 1.0f);
             if (recipe.is_scaled)
                 scaler.unscale(model->parameters());
-            if (recipe.most_norm > 0)
-                clip_grad_norm(model->parameters(), recipe.most_norm);
+            if (recipe.max_norm > 0)
+                clip_grad_norm(model->parameters(), recipe.max_norm);
             if (recipe.is_scaled)
                 scaler.step(optimizer), scaler.update();
             else
@@ -188,7 +188,7 @@ TEST_CASE("clip: what makes no sense is refused") {
 }
 
 TEST_CASE("clip: behind the average, ranks do what one rank does") {
-    const Recipe recipe{.most_norm = 0.25};
+    const Recipe recipe{.max_norm = 0.25};
     const Values one = learn(1, recipe);
     REQUIRE(largest_difference(one, learn(1, {})) > 1e-2);  // it does clip
     for (const int ranks : {2, 3, 4}) {
@@ -326,10 +326,10 @@ TEST_CASE("scaler: ranks with different gradients agree only if they ask each ot
 }
 
 TEST_CASE("scaler: scales of powers of two change no bit of a training in float32") {
-    const Values plain = learn(1, {.most_norm = 0.25});
-    REQUIRE(learn(1, {.most_norm = 0.25, .is_scaled = true}) == plain);
+    const Values plain = learn(1, {.max_norm = 0.25});
+    REQUIRE(learn(1, {.max_norm = 0.25, .is_scaled = true}) == plain);
     for (const int ranks : {2, 3})
-        REQUIRE(largest_difference(learn(ranks, {.most_norm = 0.25, .is_scaled = true}), plain) <
+        REQUIRE(largest_difference(learn(ranks, {.max_norm = 0.25, .is_scaled = true}), plain) <
                 1e-6);
 }
 

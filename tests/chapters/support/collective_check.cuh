@@ -62,7 +62,7 @@ __global__ void count_wrong(const T* data, std::size_t size, Expected expected, 
 template <class T>
 class CollectiveCheck {
   public:
-    static constexpr std::size_t most_shift = 8;
+    static constexpr std::size_t max_shift = 8;
 
     // For up to `most` elements, in the arena of `memory` (Peers or Communicator), which must
     // outlive this object.
@@ -70,8 +70,8 @@ class CollectiveCheck {
     CollectiveCheck(Memory& memory, std::size_t most)
         : rank_(memory.rank().rank()),
           ranks_(memory.rank().world_size()),
-          input_(memory.template allocate<T>(most + 2 * most_shift)),
-          output_(memory.template allocate<T>(most + 2 * most_shift)),
+          input_(memory.template allocate<T>(most + 2 * max_shift)),
+          output_(memory.template allocate<T>(most + 2 * max_shift)),
           wrong_(memory.template allocate<int>(1)) {
         wrong_.copy_from(std::vector<int>(1));
     }
@@ -116,7 +116,7 @@ class CollectiveCheck {
         return 2 * turns_ + (&data == &output_ ? 1 : 0);
     }
     // The elements that a turn may touch, and some on either side.
-    static std::size_t size(const Turn& turn) { return turn.count + 2 * most_shift; }
+    static std::size_t size(const Turn& turn) { return turn.count + 2 * max_shift; }
 
     void begin(const Turn& turn, Stream& stream) {
         turns_++;
@@ -161,9 +161,9 @@ class Dice {
     Turn turn(std::size_t count) {
         Turn turn{count, static_cast<ReduceOp>(roll(4)), roll(2) == 1};
         if (roll(2) == 1)
-            turn.input_shift = roll(CollectiveCheck<int>::most_shift);
+            turn.input_shift = roll(CollectiveCheck<int>::max_shift);
         if (roll(2) == 1)
-            turn.output_shift = roll(CollectiveCheck<int>::most_shift);
+            turn.output_shift = roll(CollectiveCheck<int>::max_shift);
         return turn;
     }
 

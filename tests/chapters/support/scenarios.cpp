@@ -7,15 +7,15 @@
 
 namespace ddp::test {
 
-void ScenarioOptions::add_to(Options& options) {
-    options.add_text("--what", what, "what the ranks do");
-    options.add_int("--victim", victim, {0, 64}, "which rank does something else");
-    options.add_flag("--catch", catches, "the failure is shown on purpose");
+void ScenarioOptions::add_to(Options& parser) {
+    parser.add_text("--what", what, "what the ranks do");
+    parser.add_int("--victim", victim, {0, 64}, "which rank does something else");
+    parser.add_flag("--catch", catches, "the failure is shown on purpose");
 }
 
-int scenario_main(int argc, char** argv, Options& options, ScenarioOptions& asked,
+int scenario_main(int argc, char** argv, Options& parser, ScenarioOptions& asked,
                   const std::function<ScenarioRuns()>& runs) {
-    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions&) {
+    return run_ranks(argc, argv, parser, [&](World& world, const CommonOptions&) {
         const ScenarioRuns all = runs();
         const auto run = [&world](const std::function<void(Rank&)>& work) {
             world.run([&work](Rank& rank) {

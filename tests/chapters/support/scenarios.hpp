@@ -13,7 +13,7 @@ struct ScenarioOptions {
     int victim = 0;        // --victim: the rank that does something else than the others
     bool catches = false;  // --catch: a failure is shown on purpose, and the program goes on
 
-    void add_to(Options& options);
+    void add_to(Options& parser);
 };
 
 struct ScenarioRuns {
@@ -26,7 +26,7 @@ struct ScenarioRuns {
 // The whole of such a program: parses `options`, starts the ranks and makes the runs that `runs`
 // returns, which is called once the options are known. A failure of the first run ends the program
 // unless --catch was given; then it is printed as "caught: <first cause>". Returns the exit status.
-int scenario_main(int argc, char** argv, Options& options, ScenarioOptions& asked,
+int scenario_main(int argc, char** argv, Options& parser, ScenarioOptions& asked,
                   const std::function<ScenarioRuns()>& runs);
 
 // Does to this rank what tests ask for: "throw" an exception, "kill" or "stop" its process, be

@@ -97,11 +97,11 @@ SmallProgram random_program(std::mt19937& random) {
     constexpr std::memory_order stores[] = {memory_order_relaxed, memory_order_release};
     constexpr std::memory_order fences[] = {memory_order_release, memory_order_seq_cst};
     SmallProgram result;
-    result.size = 1 + static_cast<int>(random() % most_instructions);
+    result.size = 1 + static_cast<int>(random() % max_instructions);
     for (int i = 0; i < result.size; i++) {
         Instruction& now = result.code[static_cast<std::size_t>(i)];
         now.kind = pick(kinds);
-        now.place = static_cast<int>(random() % most_places);
+        now.place = static_cast<int>(random() % max_places);
         now.value = 1 + random() % 3;
         now.order = now.kind == store   ? pick(stores)
                     : now.kind == fence ? pick(fences)

@@ -47,7 +47,7 @@ class Model {
         const std::size_t n = programs.size();
         visit({std::vector<int>(n), std::vector<int>(n), std::vector<std::vector<PendingStore>>(n),
                std::vector<int>(n), std::vector<unsigned int>(first.begin(), first.end()),
-               Outcome(n * most_instructions)});
+               Outcome(n * max_instructions)});
     }
 
     PossibleOutcomes possible;
@@ -93,7 +93,7 @@ class Model {
         const auto number = static_cast<std::size_t>(state.next[p]++);
         const Instruction& now = programs_[p].code[number];
         unsigned int& memory = state.memory[static_cast<std::size_t>(now.place)];
-        unsigned int& seen = state.seen[p * most_instructions + number];
+        unsigned int& seen = state.seen[p * max_instructions + number];
         std::vector<PendingStore>& buffer = state.buffers[p];
         switch (now.kind) {
             case Instruction::load:
@@ -132,7 +132,7 @@ class Model {
     // of them can end it now.
     bool poll(ModelState& state, std::size_t p, const Instruction& now, unsigned int& seen) {
         const auto is_up = [&](int turn) {
-            return loaded(state, p, (now.place + turn) % most_places) >= now.value;
+            return loaded(state, p, (now.place + turn) % max_places) >= now.value;
         };
         int& turn = state.polled[p];
         const bool can_end = is_up(0) || is_up(1);
@@ -140,7 +140,7 @@ class Model {
             seen = 1 + static_cast<unsigned int>(turn);
             turn = 0;
         } else {
-            turn = (turn + 1) % most_places;
+            turn = (turn + 1) % max_places;
             state.next[p]--;
         }
         visit(state);

@@ -16,7 +16,7 @@ struct PossibleOutcomes {
     bool has_deadlock = false;
 };
 // `first`: what the places have at first.
-using FirstValues = std::array<unsigned int, most_places>;
+using FirstValues = std::array<unsigned int, max_places>;
 PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs,
                                    const FirstValues& first = {});
 

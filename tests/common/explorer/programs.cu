@@ -9,8 +9,8 @@ using Word = cuda::atomic_ref<unsigned int, cuda::thread_scope_system>;
 
 __device__ unsigned int wait_for_any(SmallMemory* memory, const Instruction& now) {
     for (;;) {
-        for (unsigned int turn = 0; turn < most_places; turn++) {
-            Word place(memory->places[(now.place + turn) % most_places][0]);
+        for (unsigned int turn = 0; turn < max_places; turn++) {
+            Word place(memory->places[(now.place + turn) % max_places][0]);
             if (place.load(now.order) >= now.value)
                 return 1 + turn;
         }

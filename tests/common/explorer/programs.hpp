@@ -16,27 +16,27 @@ struct Instruction {
     std::memory_order order = std::memory_order_relaxed;
 };
 
-inline constexpr int most_instructions = 4, most_places = 2, most_programs = 3;
+inline constexpr int max_instructions = 4, max_places = 2, max_programs = 3;
 
 struct SmallProgram {
-    std::array<Instruction, most_instructions> code;
+    std::array<Instruction, max_instructions> code;
     int size = 0;
 };
 
 // The memory that the streams share.
 struct SmallMemory {
-    alignas(64) unsigned int places[most_places][16];
+    alignas(64) unsigned int places[max_places][16];
     // The values that each program has loaded, by instruction; of wait_any: 1 for its place, 2 for
     // the other one.
-    unsigned int seen[most_programs][most_instructions];
+    unsigned int seen[max_programs][max_instructions];
     unsigned int data[16];  // accessed plainly
 };
 
 // Runs program `number`.
 void launch_program(Stream& stream, SmallMemory* memory, int number, const SmallProgram& program);
 
-// Runs up to most_programs programs, by a block each.
-using SmallPrograms = std::array<SmallProgram, most_programs>;
+// Runs up to max_programs programs, by a block each.
+using SmallPrograms = std::array<SmallProgram, max_programs>;
 void launch_blocks(Stream& stream, SmallMemory* memory, int blocks, const SmallPrograms& programs);
 // Each of two blocks writes a place of the data; each reads what the other one has written.
 void launch_writing_blocks(Stream& stream, SmallMemory* memory);

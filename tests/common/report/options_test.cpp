@@ -30,21 +30,21 @@ struct Parsed {
 Parsed parse(std::vector<std::string> words) {
     Parsed result;
     OwnOptions& own = result.own;
-    Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
-    options.add_int("--steps", own.steps, {1, 5000}, "training steps");
-    options.with_quick("--steps", [&] { own.steps = 5; });
-    options.add_double("--rate", own.rate, {0, 1}, "learning rate");
-    options.add_double("--cap", own.cap, {0, 8}, "size of a bucket");
-    options.add_choice("--algorithm", own.algorithm, {"ring", "tree"}, "how gradients are summed");
-    options.add_text("--note", own.note, "printed under the table");
-    options.add_flag("--plot", own.plot, "draw the curve");
-    options.refuse({"--processes"}, "one process is the lesson; use --ranks");
-    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
+    Options parser("buckets", "Why 25 MB? Sweeps the size of a bucket.");
+    parser.add_int("--steps", own.steps, {1, 5000}, "training steps");
+    parser.with_quick("--steps", [&] { own.steps = 5; });
+    parser.add_double("--rate", own.rate, {0, 1}, "learning rate");
+    parser.add_double("--cap", own.cap, {0, 8}, "size of a bucket");
+    parser.add_choice("--algorithm", own.algorithm, {"ring", "tree"}, "how gradients are summed");
+    parser.add_text("--note", own.note, "printed under the table");
+    parser.add_flag("--plot", own.plot, "draw the curve");
+    parser.refuse({"--processes"}, "one process is the lesson; use --ranks");
+    parser.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
     words.insert(words.begin(), "/some/where/buckets");
     std::vector<const char*> pointers;
     for (const std::string& word : words)
         pointers.push_back(word.c_str());
-    result.common = options.parse(static_cast<int>(pointers.size()), pointers.data());
+    result.common = parser.parse(static_cast<int>(pointers.size()), pointers.data());
     return result;
 }
 
@@ -179,16 +179,16 @@ TEST_CASE("an option that a program reads itself, and that changes a common one"
           "[report][options]") {
     std::string given = "nothing";
     const auto parse_pair = [&](std::vector<const char*> words) {
-        Options options("pairs", "A program with pairs.");
-        options.add_taken("--pairs", "N", "pairs of ranks",
-                          [&](const std::string& text, CommonOptions& common) {
-                              if (text != "3")
-                                  throw OptionError("--pairs needs a 3, not '" + text + "'.");
-                              given = text;
-                              common.default_ranks = 6;
-                          });
+        Options parser("pairs", "A program with pairs.");
+        parser.add_taken("--pairs", "N", "pairs of ranks",
+                         [&](const std::string& text, CommonOptions& common) {
+                             if (text != "3")
+                                 throw OptionError("--pairs needs a 3, not '" + text + "'.");
+                             given = text;
+                             common.default_ranks = 6;
+                         });
         words.insert(words.begin(), "pairs");
-        return options.parse(static_cast<int>(words.size()), words.data());
+        return parser.parse(static_cast<int>(words.size()), words.data());
     };
     REQUIRE(parse_pair({}).default_ranks == 4);
     REQUIRE(given == "nothing");
@@ -221,9 +221,9 @@ TEST_CASE("files that cannot be written are refused before the work", "[report][
     CHECK(parse({"--csv", fine}).common.csv == fine);
     CHECK(parse({"--csv", "in_this_folder.csv"}).common.csv == "in_this_folder.csv");
     // Where there are other processes, the program asks for itself.
-    Options options("ranks", "Who am I?");
+    Options parser("ranks", "Who am I?");
     const char* words[] = {"ranks", "--csv", none.c_str()};
-    const CommonOptions common = options.parse(3, words);
+    const CommonOptions common = parser.parse(3, words);
     CHECK(thrown<OptionError>([&] { require_writable(common); }) == refusal("--csv", none));
 }
 
@@ -248,19 +248,19 @@ TEST_CASE("an option that makes no sense is refused with the reason", "[report][
 }
 
 TEST_CASE("threads and processes exclude each other", "[report][options]") {
-    Options options("ranks", "Who am I?");
+    Options parser("ranks", "Who am I?");
     const char* words[] = {"ranks", "--ranks", "2", "--processes", "2"};
-    CHECK(thrown<OptionError>([&] { options.parse(5, words); }) ==
+    CHECK(thrown<OptionError>([&] { parser.parse(5, words); }) ==
           "--ranks makes threads and --processes makes processes: give one of them only.");
 }
 
 TEST_CASE("a list of numbers, in the place of a common option", "[report][options]") {
     const auto parse_ranks = [](const std::string& word, const char* value) {
         std::vector<int> ranks{1, 2};
-        Options options("bench", "How fast?");
-        options.add_ints("--ranks", ranks, {1, 64}, "numbers of ranks");
+        Options parser("bench", "How fast?");
+        parser.add_ints("--ranks", ranks, {1, 64}, "numbers of ranks");
         const char* words[] = {"bench", word.c_str(), value};
-        const CommonOptions common = options.parse(value == nullptr ? 2 : 3, words);
+        const CommonOptions common = parser.parse(value == nullptr ? 2 : 3, words);
         CHECK_FALSE(common.ranks);
         return ranks;
     };

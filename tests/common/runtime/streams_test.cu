@@ -460,10 +460,9 @@ TEST_CASE("a destroyed stream finishes its work") {
 // ---- Two kernels that talk: plain data, published by a flag with release and acquire.
 
 // In round r the kernel whose number is r % 2 writes a message, and the other one checks it. If the
-// other one does not come, this one stops waiting after `most_polls` looks, and finds wrong
+// other one does not come, this one stops waiting after `max_polls` looks, and finds wrong
 // messages.
-__global__ void talk(int me, int rounds, int most_polls, int* message, int* round_done,
-                     int* wrong) {
+__global__ void talk(int me, int rounds, int max_polls, int* message, int* round_done, int* wrong) {
     const int i = static_cast<int>(threadIdx.x), size = static_cast<int>(blockDim.x);
     SystemFlag done(*round_done);
     int polls = 0;
@@ -475,7 +474,7 @@ __global__ void talk(int me, int rounds, int most_polls, int* message, int* roun
         if (i == 0 && writes)
             done.store(round + 1, cuda::memory_order_release);
         if (i == 0 && !writes)
-            for (; done.load(cuda::memory_order_acquire) <= round && polls < most_polls; polls++)
+            for (; done.load(cuda::memory_order_acquire) <= round && polls < max_polls; polls++)
                 __nanosleep(100);
         __syncthreads();
         if (!writes && message[(i * 7) % size] != round * 1000 + i)

@@ -50,8 +50,8 @@ static void train(Rank& rank, const LabelledRows& rows, const CommonOptions& com
 }
 
 int main(int argc, char** argv) {
-    Options options("autoencoder", "Squeezes the rows of --data into two numbers each.");
-    return run_ranks(argc, argv, options, [](World& world, const CommonOptions& common) {
+    Options parser("autoencoder", "Squeezes the rows of --data into two numbers each.");
+    return run_ranks(argc, argv, parser, [](World& world, const CommonOptions& common) {
         LabelledRows rows;
         world.prepare([&] { normalise_columns(rows = read_labelled_rows(common.data)); });
         world.run([&](Rank& rank) { train(rank, rows, common); });

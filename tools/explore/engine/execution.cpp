@@ -40,7 +40,7 @@ std::size_t index_of(int number) {
     return static_cast<std::size_t>(number);
 }
 
-int most_blocks(const std::vector<const PreparedKernel*>& kernels) {
+int max_blocks(const std::vector<const PreparedKernel*>& kernels) {
     unsigned int most = 1;
     for (const PreparedKernel* kernel : kernels)
         most = std::max(most, kernel->shape.grid.x * kernel->shape.grid.y * kernel->shape.grid.z);
@@ -73,7 +73,7 @@ Execution::Execution(std::vector<std::vector<const PreparedKernel*>> kernels,
     granules_.resize(granules);
     users_.resize(granules, nobody);
     for (std::size_t i = 0; i < kernels_.size(); i++)
-        for (int block = 0; block < most_blocks(kernels_[i]); block++)
+        for (int block = 0; block < max_blocks(kernels_[i]); block++)
             streams_.push_back(std::make_unique<RunningStream>(
                 *this, static_cast<int>(streams_.size()), static_cast<int>(i), block));
 }
@@ -142,7 +142,7 @@ void Execution::run_kernels(Fiber& fiber) {
         stream.run.emplace(*kernel, Settings{});
         const std::uint64_t blocks = stream.run->blocks();
         stream.executor.run(*stream.run, static_cast<std::uint64_t>(stream.block), blocks);
-        if (most_blocks(kernels) > 1)
+        if (max_blocks(kernels) > 1)
             execution.join_blocks(stream);
     }
     stream.state = State::ended;
@@ -400,7 +400,7 @@ bool Execution::is_awaited(const std::byte* address) const {
 }
 
 ProcessSet Execution::awaited() const {
-    std::array<std::uint64_t, most_explored_streams> last{};  // by stream: its last such store
+    std::array<std::uint64_t, max_explored_streams> last{};  // by stream: its last such store
     for (const auto& stream : streams_)
         for (const Store& store : stream->buffer)
             if (is_awaited(store.address))
@@ -479,9 +479,9 @@ int Execution::process_of(int stream, const std::byte* address) {
         processes_.try_emplace({stream, address}, streams() + static_cast<int>(processes_.size()));
     if (is_new)
         places_.push_back(place->first);
-    if (place->second >= most_processes)
+    if (place->second >= max_processes)
         throw std::runtime_error("the explorer can follow " +
-                                 std::to_string(most_processes - streams()) +
+                                 std::to_string(max_processes - streams()) +
                                  " flags, each by its writer: explore a smaller case");
     return place->second;
 }
@@ -551,7 +551,7 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
     check(stream, place, bytes, false, true);
     (stream.is_probing ? stream.probe : stream.loads)
         .push_back({place, is_step, stream.rounds, stream.view, stream.unfenced});
-    if (stream.loads.size() > most_loads_in_a_row) {
+    if (stream.loads.size() > max_loads_in_a_row) {
         failure_ = ExploredFailure::endless;
         pause(stream);
     }

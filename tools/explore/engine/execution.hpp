@@ -33,7 +33,7 @@
 namespace cuda_on_cpu {
 
 __extension__ using ProcessSet = unsigned __int128;  // bit p: process p
-inline constexpr int most_processes = 128;
+inline constexpr int max_processes = 128;
 
 // The next step of a process. Two steps depend on each other if they are at the same place, and
 // one of them writes.
@@ -49,7 +49,7 @@ struct NextStep {
 };
 
 // By stream: the number of its releases that are known.
-using View = std::array<std::uint16_t, most_explored_streams>;
+using View = std::array<std::uint16_t, max_explored_streams>;
 
 class Execution {
   public:
@@ -138,7 +138,7 @@ class Execution {
 
   private:
     static constexpr std::size_t granule_bytes = 4;
-    static constexpr std::size_t most_loads_in_a_row = 100'000;
+    static constexpr std::size_t max_loads_in_a_row = 100'000;
     // The last accesses of four bytes of shared memory. The numbers are those of streams and of
     // their releases.
     struct Granule {

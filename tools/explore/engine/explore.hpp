@@ -15,7 +15,7 @@
 namespace cuda_on_cpu {
 
 // A stream whose kernels have several blocks counts as so many.
-inline constexpr int most_explored_streams = 8;
+inline constexpr int max_explored_streams = 8;
 
 enum class Action {
     read,    // of data, as all that is not atomic
@@ -42,7 +42,7 @@ enum class ExploredFailure {
     race,          // two accesses, one of them a write, and nothing puts one before the other
     deadlock,      // a stream waits for what no stream will write
     wrong_result,  // is_right() said so
-    endless        // an execution of more than most_steps
+    endless        // an execution of more than max_steps
 };
 
 // An atomic load or store, as the kernel has it.
@@ -71,7 +71,7 @@ struct ExplorationOptions {
     std::function<std::string()> what_is_wrong = [] { return ""; };
     // If it is given, every atomic load and store is what it returns.
     std::function<ChangedAccess(const AtomicAccess&)> change = nullptr;
-    double most_seconds = 60;  // then it stops, and is not complete
+    double max_seconds = 60;  // then it stops, and is not complete
 };
 
 struct Exploration {

@@ -36,8 +36,8 @@ namespace cuda_on_cpu {
 namespace {
 
 // By process: number of its last step that comes before, plus 1; 0: none does.
-using StepClock = std::array<std::uint16_t, most_processes>;
-constexpr std::size_t most_steps = 20'000;
+using StepClock = std::array<std::uint16_t, max_processes>;
+constexpr std::size_t max_steps = 20'000;
 
 ProcessSet set_of(int process) {
     return ProcessSet{1} << process;
@@ -92,7 +92,7 @@ class Search {
                 result_.is_complete = !back_up();
             }
         } while (!result_.is_complete && result_.failure == ExploredFailure::none &&
-                 seconds() < options_.most_seconds);
+                 seconds() < options_.max_seconds);
         result_.is_complete |= result_.failure != ExploredFailure::none;
         execution_.take_back();
         execution_.require_unchanged();
@@ -162,7 +162,7 @@ class Search {
             result_.repeated++;
             return false;
         }
-        if (path_.size() >= most_steps) {
+        if (path_.size() >= max_steps) {
             result_.failure = ExploredFailure::endless;
             return false;
         }
@@ -209,7 +209,7 @@ class Search {
     // Returns in how many orders the steps of this execution could come: the number of ways from
     // its beginning to its end, through states that say how many steps of each process are done.
     double count_orders() const {
-        constexpr std::size_t most_states = 100'000;
+        constexpr std::size_t max_states = 100'000;
         std::map<int, std::vector<const Node*>> by_process;
         for (const Node& node : path_)
             by_process[node.process].push_back(&node);
@@ -217,7 +217,7 @@ class Search {
         for (const auto& [process, nodes] : by_process)
             steps.push_back({static_cast<std::size_t>(process), nodes});
         std::map<Done, double> ways{{Done(steps.size()), 1.0}};
-        for (std::size_t step = 0; step < path_.size() && ways.size() < most_states; step++) {
+        for (std::size_t step = 0; step < path_.size() && ways.size() < max_states; step++) {
             std::map<Done, double> longer;
             for (const auto& [done, count] : ways)
                 for (std::size_t p = 0; p < steps.size(); p++)
@@ -525,7 +525,7 @@ class Search {
     std::size_t known_ = 0;  // so many steps of it were taken before, in the same way
     std::size_t begun_ = 0;  // length of the path that this execution began with
     std::map<const std::byte*, Place> places_;
-    std::array<int, most_processes> last_of_{};
+    std::array<int, max_processes> last_of_{};
 };
 
 void require_one_thread(const PreparedKernel& kernel) {
@@ -556,9 +556,9 @@ Exploration explore(std::span<const cudaStream_t> streams, const ExplorationOpti
         throw std::runtime_error(std::to_string(others) +
                                  " kernels were launched on streams that are not explored: a case "
                                  "for the explorer uses one stream for each rank");
-    if (blocks > most_explored_streams)
+    if (blocks > max_explored_streams)
         throw std::runtime_error("the explorer follows up to " +
-                                 std::to_string(most_explored_streams) +
+                                 std::to_string(max_explored_streams) +
                                  " streams, or blocks of them");
     const DeviceAccess access;
     Execution execution(std::move(kernels), options);

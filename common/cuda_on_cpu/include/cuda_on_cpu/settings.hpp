@@ -16,7 +16,7 @@ struct UsualShape {
     unsigned int blocks = 1, threads = 1;
 };
 
-inline constexpr int most_depth = 1021;  // of a launch queue: an H100's
+inline constexpr int max_depth = 1021;  // of a launch queue: an H100's
 
 struct Settings {
     // At least as hostile as a GPU: shared and fresh device memory hold NaN, every kernel is
@@ -50,7 +50,7 @@ struct Settings {
     // them, and may stand behind each other. 0 = one for each stream.
     int queues = 0;
     // The number of kernels that the launch queue of a stream holds; an event for which a host may
-    // sleep takes the room of 17. 0 = most_depth commands of any kind.
+    // sleep takes the room of 17. 0 = max_depth commands of any kind.
     int depth = 0;
     // A host that is slower than its device: each launch takes it so long.
     double slow_host_us = 0;

@@ -155,7 +155,7 @@ TEST_CASE("batches: no share is larger than foretold, and in some epoch one is a
                 for (int rank = 0; rank < world_size; rank++)
                     largest = std::max(largest, plan.batch(i, rank, world_size).source.size());
         }
-        REQUIRE(most_tokens_of_share(pairs, 7, world_size) == largest);
+        REQUIRE(max_tokens_of_share(pairs, 7, world_size) == largest);
     }
 }
 
