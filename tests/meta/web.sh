@@ -129,7 +129,7 @@ shows 'href="#line"' "$site/chapters/glossary.html"
 shows 'its answer'
 hides 'solutions'
 hides '<!-- measured'
-shows '"sections": ["the-length"], "measured": "7 m (in all)"'
+shows '"number": 1, "measured": "7 m (in all)"'
 shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
 shows '0,reference'
 shows 'data-made=""'

@@ -1,4 +1,4 @@
-"""Predict first: tells predictions.js a chapter's questions, their sections, and what was measured.
+"""Predict first: tells predictions.js a chapter's questions, and what was measured.
 
 tools/predictions.sh has the form of the two sections. What was measured is what the reader's last
 `./book run NN --predict` has kept in my/NN_name/measured, or else what the README's blocks show.
@@ -62,20 +62,13 @@ class ReadPredictions(SphinxTransform):
         asked += predictions("", chapter=chapter, questions=found)
 
     def entry(self, number, answer, own):
-        # MyST has not looked for the sections of links like #the-ring yet.
-        sections = [node["refuri"][1:] for node in answer.findall(nodes.reference)
-                    if node.get("refuri", "").startswith("#")]
-        entry = {"number": number, "sections": [self.identifier(slug) for slug in sections]}
+        entry = {"number": number}
         comment = MEASURED.search(" ".join(node.astext() for node in answer.findall(nodes.raw)))
         if str(number) in own:
             entry |= {"measured": own[str(number)], "own": True}
         elif comment and (value := first_match(comment[1], self.shown_lines())):
             entry["measured"] = value + (f" ({comment[2]})" if comment[2] else "")
         return entry
-
-    def identifier(self, slug):
-        return next((section["ids"][0] for section in self.document.findall(nodes.section)
-                     if section.get("slug") == slug), slug)
 
     def shown_lines(self):
         """Yields the lines that the README's blocks show of runs."""

@@ -1,5 +1,5 @@
-// Predict first: a form under each question. What answers a question stays covered until the answer is locked, or until the
-// reader opens it all the same. Answers stay in this browser; a button saves them for `./book progress --import`.
+// Predict first: a form under each question. Its answer in "Your predictions" stays covered until the reader has locked one, or
+// opens it anyway. Nothing else is ever covered. Answers stay in this browser; a button saves them for `./book progress --import`.
 "use strict";
 
 const predictionKey = chapter => `ddp-by-hand/${chapter}`;
@@ -61,14 +61,10 @@ class Predictions {
     questions.forEach((question, i) => {
       question.item = asked[i];
       question.answer = answers[i];
-      question.sections = (question.sections || []).map(id => document.getElementById(id)).filter(Boolean);
       this.ask(question);
-      if (question.answer) this.cover(question.answer, [question]);
+      if (question.answer) this.cover(question);
     });
-    const sections = new Set(questions.flatMap(question => question.sections));
-    for (const section of sections) this.cover(section, questions.filter(question => question.sections.includes(section)));
     document.querySelector("#predict-first").append(made("p", { className: "prediction-tools" },
-      this.button("Open all answers of this chapter", () => this.openAll()),
       this.button("Save my answers", savePredictions),
       " for ", made("code", { textContent: "./book progress --import FILE" })));
     this.show();
@@ -89,11 +85,6 @@ class Predictions {
     this.show();
   }
 
-  openAll() {
-    this.state.opened = this.questions.map(question => question.number);
-    this.keep();
-  }
-
   // The form under a question. A locked answer is text: it can be read, not changed.
   ask(question) {
     const field = made("textarea", { rows: 2, ariaLabel: `Your answer to question ${question.number}` });
@@ -110,20 +101,18 @@ class Predictions {
     question.item.append(question.form);
   }
 
-  // Covers all of an element but its heading until each of the questions is answered or opened.
-  cover(element, questions) {
-    const heading = element.querySelector(":scope > h1, :scope > h2, :scope > h3, :scope > h4");
-    const body = made("div", { className: "covered" }, ...[...element.childNodes].filter(node => node !== heading));
-    const numbers = questions.map(question => question.number);
-    const what = `${numbers.length > 1 ? "questions" : "question"} ${numbers.join(" and ")}`;
+  // Covers an answer until its question is answered or opened.
+  cover(question) {
+    const { answer, number } = question, body = made("div", { className: "covered", tabIndex: -1 }, ...answer.childNodes);
     const seal = made("div", { className: "seal" },
-      made("p", {}, `The answer to ${what} is here. First `, made("a", { href: "#predict-first", textContent: "lock in your own" }), ", or "),
+      made("p", {}, "First ", made("a", { href: "#predict-first", textContent: "lock in your own" }), ", or "),
       this.button("open it anyway", () => {
-        this.state.opened.push(...numbers);
+        this.state.opened.push(number);
         this.keep();
+        body.focus();
       }));
-    element.append(seal, body);
-    (this.covers ||= []).push({ seal, body, questions });
+    answer.append(seal, body);
+    Object.assign(question, { seal, body });
   }
 
   show() {
@@ -133,11 +122,10 @@ class Predictions {
       field.hidden = lock.hidden = Boolean(answer);
       locked.hidden = !answer;
       locked.textContent = answer ? `You, ${answer.when}: ${answer.text}` : "";
-      if (question.answer) this.compare(question, answer);
-    }
-    for (const { seal, body, questions } of this.covers) {
-      seal.hidden = questions.every(question => this.isOpen(question));
-      body.hidden = !seal.hidden;
+      if (!question.answer) continue;
+      this.compare(question, answer);
+      question.seal.hidden = this.isOpen(question);
+      question.body.hidden = !question.seal.hidden;
     }
   }
 
@@ -154,15 +142,4 @@ class Predictions {
 }
 
 const predictionData = document.getElementById("book-predictions");
-if (predictionData) {
-  const predictions = new Predictions(JSON.parse(predictionData.textContent));
-  window.bookPredictions = predictions;
-  // A link may lead into what is covered: then to the cover.
-  const reveal = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const body = target?.closest(".covered[hidden]");
-    (body ? body.previousElementSibling : target)?.scrollIntoView();
-  };
-  window.addEventListener("hashchange", reveal);
-  if (location.hash) reveal();
-}
+if (predictionData) window.bookPredictions = new Predictions(JSON.parse(predictionData.textContent));
