@@ -34,7 +34,11 @@ while read -r page; do
     [[ -e ${page%.html}.md || $page == index.html || $page == search.html ]] || complain "$page has no README"
 done < <(find "$site" -name '*.html' ! -path "$site/source/*" ! -path "$site/_*")
 size=$(du -sb "$site" | cut -f 1)
-((size < 15000000)) || complain "the site has $size bytes; 15 MB are the most"
+((size < 10000000)) || complain "the site has $size bytes; 10 MB are the most"
+pages=$(find "$site" -name '*.html' | wc -l)
+((pages <= 300)) || complain "the site has $pages pages; 300 are the most"
+lost=$(grep -rL 'README.html">DDP by Hand</a>' "$site/source" | head -n 3)
+[[ ! $lost ]] || complain "pages of files without a way home: $lost"
 for page in "$site"/chapters/[0-9]*/README.html; do
     chapter=$(basename "$(dirname "$page")")
     excerpts=$(grep -c '^<!-- excerpt: ' "chapters/$chapter/README.md")
@@ -76,12 +80,13 @@ END
 printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is straight. ([Itself](#line))\n' >"$book/chapters/glossary.md"
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
 printf 'int first() {\n    return 1;\n}\n' >"$book/chapters/01_line/main.cu"
+printf 'int other;\n' >"$book/chapters/01_line/other.cu"
 printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/messages_timeline.svg"
 printf 'name,begin_ms,end_ms,rank,schedule\nforward,1,2,0,reference\n' >"$book/plots/reference/messages_timeline.csv"
 cat >"$book/chapters/01_line/README.md" <<'END'
 # 01 A line
 
-A [line](../glossary.md#line), [its file](main.cu), [its answer](../../solutions/01_line).
+A [line](../glossary.md#line), [its file](main.cu), [another](other.cu), [its answer](../../solutions/01_line).
 
 ## Predict first
 
@@ -127,6 +132,7 @@ make_site || complain "a right book gets warnings: $(cat "$scratch/said")"
 shows '<span role="tooltip" id="term-0">What is straight. (Itself)</span>'
 shows 'href="#line"' "$site/chapters/glossary.html"
 shows 'its answer'
+hides 'other.cu'
 hides 'solutions'
 hides '<!-- measured'
 shows '"number": 1, "measured": "7 m (in all)"'
@@ -138,6 +144,9 @@ shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
 hides 'int first' "$site/searchindex.js"
 shows '<figure class="live" data-program="tree" hidden>' "$site/chapters/02_kernels/README.html"
+
+sphinx -D book_address=https://forge.example/book "$book" "$site" &>"$scratch/said" || complain "a book with an address gets warnings: $(cat "$scratch/said")"
+shows 'href="https://forge.example/book/blob/main/chapters/01_line/other.cu"'
 
 mkdir -p "$book"/{out,my/01_line}
 printf 'name,begin_ms,end_ms,rank,schedule\nforward,1,2,0,mine\n' >"$book/out/messages_timeline.csv"

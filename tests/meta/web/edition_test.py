@@ -91,12 +91,13 @@ class Sources(Tree):
         self.assertIn('<b id=L1>f(<i class=s>"a"</i>, <i class=m>1</i>);\n</b>', html)
         self.assertIn('<b id=L2><i class=s>"b"</i>\n</b>', html)
 
-    def test_first_reading_and_folders(self):
-        table = "| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n"
-        root = self.tree({"01/README.md": table, "01/a.cu": "", "01/b/c.cpp": "", "01/b/d.md": ""})
-        self.assertEqual(sources.first_reading(root, "01/b/c.cpp"), ["01/a.cu"])
-        self.assertEqual(sources.shown(root, {"01/b"}), ["01/b", "01/b/c.cpp"])
-        self.assertEqual(sources.shown(root, {"01/b/c.cpp"}), ["01/a.cu", "01/b/c.cpp"])
+    def test_pages_are_of_what_is_read_first_and_of_excerpts(self):
+        table = "| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b/c.cpp) | y |\n"
+        quoted = "<!-- excerpt: 01/b/d.hpp: int d -->\n"
+        root = self.tree({"chapters/01/README.md": table + quoted, "chapters/01/a.cu": "",
+                          "chapters/01/b/c.cpp": "", "chapters/01/b/d.hpp": ""})
+        self.assertEqual(sources.first_reading(root, "chapters/01/b/c.cpp"), ["chapters/01/a.cu"])
+        self.assertEqual(sources.shown(root), {"chapters/01/a.cu", "chapters/01/b/d.hpp"})
 
 
 class Names(Tree):

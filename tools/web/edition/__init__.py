@@ -14,7 +14,7 @@ def write(app, error):
 
 
 def setup(app):
-    for feature in (contents, links, glossary, excerpts, graph, predictions, recordings, live):
+    for feature in (contents, links, sources, glossary, excerpts, graph, predictions, recordings, live):
         feature.setup(app)
     app.connect("build-finished", write)
     return {"version": "1", "env_version": 1,  # raised where pages must be read anew

@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from . import links, sources
+from . import sources
 
 LOGGER = logging.getLogger(__name__)
 EXCERPT = re.compile(r"<!-- excerpt: (\S+): ")
@@ -57,7 +57,6 @@ class ReadComments(SphinxTransform):
         if where is None:
             LOGGER.warning("this excerpt is not in %s", name, location=block)
             return
-        links.note_source(self.env, paths[0])
         self.env.note_dependency(paths[0])
         language = sources.LEXERS.get(Path(name).suffix, "text")
         code = nodes.literal_block(shown, shown, language=language)

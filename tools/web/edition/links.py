@@ -1,4 +1,4 @@
-"""Where a README's link leads on the site: to a page, to a source page, or nowhere."""
+"""Where a README's link leads on the site: to a page, to a source page, to the book, or nowhere."""
 import dataclasses
 import os
 import re
@@ -36,11 +36,6 @@ def target_of(root, docname, link, is_page):
     if path.startswith("..") or not (Path(root) / path).exists():
         return Target("dead", path, anchor)
     return Target("source", path, anchor)
-
-
-def note_source(env, path):
-    """Keeps that the page shows the file or the folder, which so gets a source page."""
-    env.metadata[env.docname].setdefault("sources", set()).add(path)
 
 
 def note_own(env, path):
@@ -85,23 +80,27 @@ class ResolveLinks(SphinxTransform):
             found.source, found.line = node.source, node.line
             node.replace_self(found)
         else:
-            note_source(self.env, target.path)
             node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
                                                     refdomain="", reftype="book-source",
                                                     reftarget=target.path))
 
 
 def resolve_source(app, env, node, content):
-    """Links a source page where the edition has them; in a PDF and an EPUB the text stays alone."""
+    """Links a file's page, or else the book's address, if it has one; paper keeps the text alone."""
+    path, address = node.get("reftarget"), app.config.book_address
     if node.get("reftype") != "book-source":
         return None
-    if app.builder.name != "html":
+    if app.builder.name == "html" and path in app.book_sources:
+        uri = app.builder.get_relative_uri(node["refdoc"], f"source/{path}")
+    elif app.builder.name == "html" and address:
+        uri = f"{address}/{'tree' if (Path(app.srcdir) / path).is_dir() else 'blob'}/main/{path}"
+    else:
         return nodes.inline("", "", *content.children)
-    uri = app.builder.get_relative_uri(node["refdoc"], f"source/{node['reftarget']}")
-    return nodes.reference("", "", content, internal=True, refuri=uri, classes=["source"])
+    return nodes.reference("", "", content, refuri=uri, internal=not uri.startswith("http"))
 
 
 def setup(app):
     app.add_transform(ResolveLinks)
+    app.add_config_value("book_address", "", "html")
     app.connect("missing-reference", resolve_source)
     app.connect("env-get-outdated", pages_with_new_files)

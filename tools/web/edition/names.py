@@ -3,8 +3,6 @@ import json
 import re
 from pathlib import Path
 
-from . import sources
-
 TYPE = re.compile(r"^(?:template <.*> *)?(?:class|struct|enum class|enum) ([A-Za-z_]\w*)"
                   r"(?: final)?(?: :.*)? \{")
 FUNCTION = re.compile(r"^(?!return|using|typedef|namespace|else|#|//)[A-Za-z_][\w:<>,&*\[\] ]*"
@@ -35,7 +33,7 @@ def births(root, paths):
 
 
 def write(app):
-    code = [path for path in sources.all_shown(app) if path.startswith(("chapters/", "common/"))
-            and path.endswith((".cu", ".cuh", ".hpp"))]
+    code = [path for path in sorted(app.book_sources)
+            if path.startswith(("chapters/", "common/")) and path.endswith((".cu", ".cuh", ".hpp"))]
     text = json.dumps(births(app.srcdir, code), separators=(",", ":"), sort_keys=True)
     (Path(app.outdir) / "_static/names.js").write_text(f"window.bookNames={text};\n")

@@ -1,6 +1,7 @@
-"""Plain pages of the files that READMEs link: code with line numbers, and links to the ● files.
+"""Plain pages of the files that one reads: those marked ●, and those that excerpts are from.
 
-They stand under source/, outside Sphinx: with its menu and its search they would be far larger.
+They stand under source/, outside Sphinx: with its menu and its search they would be far larger. All
+other files are on the book's address.
 """
 import functools
 import html
@@ -18,6 +19,7 @@ LEXERS = {
 }
 CLASSES = {Comment.Preproc: "cp", Comment: "c1", Keyword: "k", Number: "m", String: "s"}
 ROW = re.compile(r"^\| *● *\|([^|]*)\|", re.M)
+EXCERPT = re.compile(r"^<!-- excerpt: (\S+): ", re.M)
 LINK = re.compile(r"\]\(([^)#]+)\)")
 
 
@@ -53,53 +55,50 @@ def highlighted(text, ending):
     return "".join(f"<b id=L{number}>{line}\n</b>" for number, line in enumerate(lines, 1))
 
 
+def marked(root, readme):
+    """Returns the files that a README marks with ●."""
+    rows = ROW.findall(readme.read_text())
+    files = [readme.parent / name for row in rows for name in LINK.findall(row)]
+    return [file.relative_to(root).as_posix() for file in files if file.is_file()]
+
+
 def first_reading(root, path):
-    """Returns the files that the README beside a file (or above it) marks with ●."""
-    for parent in Path(path).parents:
-        readme = Path(root) / parent / "README.md"
-        if readme.exists():
-            names = [name for row in ROW.findall(readme.read_text()) for name in LINK.findall(row)]
-            files = [f"{parent}/{name}" for name in names]
-            return [file for file in files if (Path(root) / file).is_file()]
-    return []
+    """Returns what the README beside a file (or above it) marks with ●."""
+    above = (Path(root) / parent / "README.md" for parent in Path(path).parents)
+    readme = next((readme for readme in above if readme.exists()), None)
+    return marked(Path(root), readme) if readme else []
 
 
-def files_of(root, path):
-    """Returns a folder's own files that can be read as text, but for pages and pictures."""
-    entries = sorted(entry for entry in (Path(root) / path).iterdir() if entry.is_file())
-    return [entry.relative_to(root).as_posix() for entry in entries
-            if entry.suffix not in (".md", ".svg", ".csv") and b"\0" not in entry.read_bytes()]
+def shown(root):
+    """Returns what gets a page, of all READMEs: the files marked ●, and those of excerpts."""
+    root, paths = Path(root), set()
+    for readme in [*root.glob("*.md"), *root.glob("[cet]*/**/*.md")]:
+        paths |= set(marked(root, readme))
+        names = EXCERPT.findall(readme.read_text())
+        paths |= {path for name in names for path in (f"chapters/{name}", name)
+                  if (root / path).is_file()}
+    return paths
 
 
-def shown(root, linked):
-    """Returns what gets a page: what is linked, the files in there, and what is read first."""
-    paths = set(linked)
-    for path in linked:
-        folder = (Path(root) / path).is_dir()
-        paths |= set(files_of(root, path) if folder else first_reading(root, path))
-    return sorted(paths)
-
-
-def all_shown(app):
-    pages = app.env.metadata.values()
-    return shown(app.srcdir, set().union(*(kept.get("sources", ()) for kept in pages)))
+def note_shown(app):
+    app.book_sources = shown(app.srcdir)
 
 
 def write(app):
-    root, paths = Path(app.srcdir), all_shown(app)
-    pages = {doc.removesuffix("/README"): f"{doc}.html" for doc in app.env.found_docs}
-    pages |= {path: f"source/{path}.html" for path in paths}
+    root = Path(app.srcdir)
     loader = jinja2.FileSystemLoader(app.config.templates_path)
-    templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
-    for path in paths:
-        page = Path(app.outdir) / pages[path]
-        link = functools.partial(os.path.relpath, start=os.path.dirname(pages[path]))
-        if (root / path).is_dir():
-            below = sorted(entry for entry in pages.items() if os.path.dirname(entry[0]) == path)
-            made = templates.get_template("folder.html").render(path=path, link=link, below=below)
-        else:
-            code = highlighted((root / path).read_text(), Path(path).suffix)
-            made = templates.get_template("source.html").render(
-                path=path, link=link, code=code, first_reading=first_reading(root, path))
+    template = jinja2.Environment(loader=loader, autoescape=True,
+                                  trim_blocks=True).get_template("source.html")
+    for path in app.book_sources:
+        page = Path(app.outdir) / f"source/{path}.html"
+        link = functools.partial(os.path.relpath, start=f"source/{os.path.dirname(path)}")
+        above = (parent.as_posix() for parent in Path(path).parents)
+        chapter = next((doc for doc in above if f"{doc}/README" in app.env.found_docs), "")
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(made)
+        page.write_text(template.render(
+            path=path, link=link, chapter=chapter, first_reading=first_reading(root, path),
+            code=highlighted((root / path).read_text(), Path(path).suffix)))
+
+
+def setup(app):
+    app.connect("builder-inited", note_shown)
