@@ -46,11 +46,6 @@ for page in "$site"/chapters/[0-9]*/README.html; do
     grep -q '^## Predict first' "chapters/$chapter/README.md" || continue
     grep -q 'id="book-predictions"' "$page" || complain "$page asks no predictions"
 done
-# Where the text speaks of a picture's places and colours, the page has that picture.
-for picture in broadcast_readers kernels_warps sgd gradient_accumulation bench_micro_batches overlap_link_timeline; do
-    grep -rqF "$picture.svg" "$site" --include=README.html || complain "no page shows $picture.svg"
-    ! grep -rlF "data-name=\"$picture\"" "$site" --include=README.html || complain "a player has taken the place of $picture.svg"
-done
 # An EPUB of the whole book: with pages that readers open, and all chapters.
 sphinx -j 2 -b epub "$root" "$scratch/book_epub" &>"$scratch/said" || complain "the EPUB gets warnings: $(cat "$scratch/said")"
 broken=$(broken_pages "$scratch/book_epub") || complain "no reader opens this page of the EPUB: $broken"
@@ -81,8 +76,8 @@ printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is strai
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
 printf 'int first() {\n    return 1;\n}\n' >"$book/chapters/01_line/main.cu"
 printf 'int other;\n' >"$book/chapters/01_line/other.cu"
-printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/messages_timeline.svg"
-printf 'name,begin_ms,end_ms,rank,schedule\nforward,1,2,0,reference\n' >"$book/plots/reference/messages_timeline.csv"
+printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/overlap_link_timeline.svg"
+printf 'name,begin_ms,end_ms,rank,stream,overlap\nforward,1,2,0,compute,reference\n' >"$book/plots/reference/overlap_link_timeline.csv"
 cat >"$book/chapters/01_line/README.md" <<'END'
 # 01 A line
 
@@ -108,7 +103,7 @@ int first() {
 }
 ```
 
-![Lanes](../../plots/reference/messages_timeline.svg)
+![Lanes](../../plots/reference/overlap_link_timeline.svg)
 
 ## Your predictions
 
@@ -137,7 +132,7 @@ hides 'solutions'
 hides '<!-- measured'
 shows '"number": 1, "measured": "7 m (in all)"'
 shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
-shows '0,reference'
+shows '0,compute,reference'
 shows 'data-made=""'
 shows '<b id=L2>' "$site/source/chapters/01_line/main.cu.html"
 shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
@@ -149,11 +144,11 @@ sphinx -D book_address=https://forge.example/book "$book" "$site" &>"$scratch/sa
 shows 'href="https://forge.example/book/blob/main/chapters/01_line/other.cu"'
 
 mkdir -p "$book"/{out,my/01_line}
-printf 'name,begin_ms,end_ms,rank,schedule\nforward,1,2,0,mine\n' >"$book/out/messages_timeline.csv"
+printf 'name,begin_ms,end_ms,rank,stream,overlap\nforward,1,2,0,compute,mine\n' >"$book/out/overlap_link_timeline.csv"
 printf '1. 9 m (in all)\n' >"$book/my/01_line/measured"
 make_site || complain "a reader's own runs get warnings: $(cat "$scratch/said")"
-shows '0,mine'
-hides '0,reference'
+shows '0,compute,mine'
+hides '0,compute,reference'
 shows "data-made=\"$(date +%F)\""
 shows '"measured": "9 m (in all)", "own": true'
 rm -r "$book"/{out,my}
@@ -195,10 +190,10 @@ mistake "$readme:3: WARNING: dead link: gone.cu" "$readme" 's/(main.cu)/(gone.cu
 mistake "dead link: the glossary has no entry 'lines'" "$readme" 's/#line)/#lines)/'
 mistake "'the-end'" "$readme" 's/#the-length/#the-end/'
 mistake "this excerpt is not in 01_line/main.cu" "$readme" 's/return 1/return 2/'
-mistake "messages_timeline.csv lacks the columns rank" plots/reference/messages_timeline.csv 's/,rank//'
+mistake "overlap_link_timeline.csv lacks the columns rank" plots/reference/overlap_link_timeline.csv 's/,rank//'
 mistake "0 blocks with 'The same kernel without these barriers': the figure of tree has no place" chapters/02_kernels/README.md 's/these barriers/a barrier/'
 mistake "'2'" README.md 's/README.md)/README.md#2)/'
 refuse_mistakes
-mistake "image file not readable" "$readme" 's/messages_timeline.svg/gone.svg/'
+mistake "image file not readable" "$readme" 's/overlap_link_timeline.svg/gone.svg/'
 refuse_mistakes
 finish

@@ -22,8 +22,8 @@ smartquotes_action = "q"
 highlight_language = "none"
 highlight_options = {"cpp": {"stripnl": False}}
 
-# Where the book's files are, such as https://forge.example/owner/book: what has no page of its own is
-# linked there. While it is empty, nothing on the site speaks of it.
+# Where the book's files are, such as https://forge.example/owner/book: what has no page of its own
+# is linked there. While it is empty, nothing on the site speaks of it.
 book_address = ""
 
 html_theme = "furo"

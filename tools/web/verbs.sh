@@ -65,7 +65,7 @@ record_choices() {
 record_into() {  # FOLDER, which comes about when all is there
     local new=$1.new ranks
     mkdir -p "$new"
-    for ranks in 2 3 5 6 7 8; do
+    for ranks in 2 8; do
         "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$new/$ranks.csv" || return
         mv "$new/${ranks}_steps.csv" "$new/all_reduce_steps_${ranks}_ranks.csv"
     done

@@ -62,26 +62,19 @@ void show_timeline(const TwoSteps& steps, const std::string& note) {
     std::cout << table << "\n";
 }
 
-void write_timeline(CsvWriter& file, const std::vector<CsvCell>& first, const TwoSteps& steps) {
-    const auto add = [&](const char* overlap, const std::vector<StreamSpan>& spans) {
-        const double zero = first_begin(spans);
-        for (const StreamSpan& span : spans) {
-            std::vector<CsvCell> row = first;
-            row.insert(row.end(), {overlap, span.rank, span.track, span.what,
-                                   (span.begin_s - zero) * 1e3, (span.end_s - zero) * 1e3});
-            file.row(row);
-        }
-    };
-    add("on", steps.usual);
-    add("off", steps.without_overlap);
-}
-
 void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
                     const std::string& name) {
     if (csv.empty())
         return;
-    CsvWriter file(beside(csv, name), timeline_columns);
-    write_timeline(file, {}, steps);
+    CsvWriter file(beside(csv, name), {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
+    const auto add = [&](const char* overlap, const std::vector<StreamSpan>& spans) {
+        const double zero = first_begin(spans);
+        for (const StreamSpan& span : spans)
+            file.row({overlap, span.rank, span.track, span.what, (span.begin_s - zero) * 1e3,
+                      (span.end_s - zero) * 1e3});
+    };
+    add("on", steps.usual);
+    add("off", steps.without_overlap);
 }
 
 void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace) {

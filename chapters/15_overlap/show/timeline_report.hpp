@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "15_overlap/show/step_watch.hpp"
-#include "common/report/csv.hpp"
 
 namespace ddp {
 
@@ -18,11 +17,6 @@ void show_timeline(const TwoSteps& steps, const std::string& note = "");
 // `csv` is empty.
 void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
                     const std::string& name = "timeline");
-
-// The columns of such a table. Writes its rows to `file`, where `first` stands in front of them.
-inline const std::vector<std::string> timeline_columns{"overlap", "rank",     "stream",
-                                                       "name",    "begin_ms", "end_ms"};
-void write_timeline(CsvWriter& file, const std::vector<CsvCell>& first, const TwoSteps& steps);
 
 // Prints the two steps of the training, writes them beside `common.csv`, and writes the usual one
 // to `trace`.

@@ -9,7 +9,6 @@
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/linked_steps.hpp"
 #include "15_overlap/show/timed_training.hpp"
-#include "15_overlap/show/timeline_report.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
@@ -25,7 +24,6 @@ struct OverlapOptions {
     std::vector<int> ranks{2};
     int batch = 512;
     int rounds = 11;
-    bool record = false;
 };
 
 constexpr int width = 512;
@@ -39,37 +37,6 @@ struct Result {
     double gradient_bytes = 0;
 };
 
-constexpr int caps_mib[] = {0, 1, 4, 16};  // 0: each gradient; 16: all of them
-constexpr int links_mb_s[] = {100, 200, 400, 800};
-
-TwoSteps record(const CommonOptions& common, int batch, int cap, int link) {
-    World world(common);
-    TwoSteps recorded;
-    world.run([&](Rank& rank) {
-        rank.select_device();
-        auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-        Random random(common.seed);
-        const LinkedSteps steps =
-            measure_linked_steps(rank, device, random, batch, {link * 1e6, 100e-6},
-                                 static_cast<std::size_t>(cap) << 20, common.quick ? 1 : 5);
-        if (rank.rank() == 0)
-            recorded = steps.timelines;
-    });
-    return recorded;
-}
-
-// Trains the eight layers over slow and fast links, with small and large buckets, and writes the
-// steps of median length beside `common.csv`: cap_mib, link_mb_s, and the columns of
-// write_timeline. (The web edition lets its reader move from one to the next.)
-void record_step_grid(const CommonOptions& common, int batch) {
-    std::vector<std::string> columns{"cap_mib", "link_mb_s"};
-    columns.insert(columns.end(), timeline_columns.begin(), timeline_columns.end());
-    CsvWriter file(beside(common.csv, "grid"), columns);
-    for (const int cap : caps_mib)
-        for (const int link : links_mb_s)
-            write_timeline(file, {cap, link}, record(common, batch, cap, link));
-}
-
 // Measures steps with overlap and without, in turn. Returns the same on all ranks.
 Result compare(Rank& rank, const OverlapOptions& options, const CommonOptions& common) {
     rank.select_device();
@@ -79,10 +46,10 @@ Result compare(Rank& rank, const OverlapOptions& options, const CommonOptions& c
     const auto model_off = make_mlp(device, random, widths);
     const auto model_on = make_mlp(device, random, widths);
     const auto communicator = make_communicator("native", rank, 2 * ddp_arena_bytes(*model_off));
-    TimedOptions options{{width}, width, options.batch, false, {cap_bytes, false, false}};
-    TimedTraining training_off(*communicator, device, *model_off, random, options);
-    options.ddp.overlap = true;
-    TimedTraining training_on(*communicator, device, *model_on, random, options);
+    TimedOptions timed{{width}, width, options.batch, false, {cap_bytes, false, false}};
+    TimedTraining training_off(*communicator, device, *model_off, random, timed);
+    timed.ddp.overlap = true;
+    TimedTraining training_on(*communicator, device, *model_on, random, timed);
 
     std::vector<StepParts> off, on;
     const auto measurement = [](TimedTraining& training, std::vector<StepParts>& rounds) {
@@ -162,16 +129,9 @@ int run(int argc, char** argv) {
     parser.add_int("--batch", options.batch, {1, 60'000}, "samples a step and rank");
     parser.add_int("--rounds", options.rounds, {1, 10'000}, "how often to measure each in turn");
     parser.with_quick("--rounds", [&] { options.rounds = 3; });
-    parser.add_flag("--record", options.record,
-                    "instead: timelines of steps over four links, with four sizes of buckets");
     parser.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     parser.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
-    CommonOptions common = parser.parse(argc, argv);
-    if (options.record) {
-        common.ranks = options.ranks.front();
-        record_step_grid(common, options.batch);
-        return 0;
-    }
+    const CommonOptions common = parser.parse(argc, argv);
     OverlapReport report(common.csv);
     for (const int ranks : options.ranks) {
         const Result bare = measure_steps(ranks, std::nullopt, options, common);

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/web"))
-from edition import (contents, excerpts, glossary, graph, links, names, predictions,  # noqa: E402
+from edition import (contents, excerpts, glossary, links, names, predictions,  # noqa: E402
                      recordings, sources)
 
 
@@ -124,6 +124,12 @@ class Contents(unittest.TestCase):
         self.assertEqual(contents.parts(self.overview),
                          [("", ["00_tiny"]), ("I. One device", ["01_sgd", "02_kernels"])])
 
+    def test_a_chapter_has_a_subject_and_neighbours(self):
+        self.assertEqual(contents.neighbours(self.overview),
+                         {"00_tiny": ("00 All on one page", [], []),
+                          "01_sgd": ("01 SGD", [], ["02"]),
+                          "02_kernels": ("02 Kernels", ["01"], [])})
+
     def test_every_page_stands_somewhere(self):
         bench, task = "tests/bench/01_sgd/README", "exercises/01_sgd/README"
         docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "common/README",
@@ -135,17 +141,6 @@ class Contents(unittest.TestCase):
         self.assertEqual(listed | below | {"README"}, docs)
         self.assertEqual(contents.below("chapters/01_sgd/README", docs), [bench, task])
         self.assertEqual(contents.below(task, docs), ["exercises/01_sgd/labs/sheet"])
-
-
-class Graph(unittest.TestCase):
-
-    def test_an_arc_for_each_need(self):
-        rows = [("00", "tiny", "t", "What?", []), ("01", "sgd", "s", "How?", []),
-                ("02", "kernels", "k", "Why?", ["01", "00"])]
-        svg = graph.drawing(rows, lambda page: page + ".html")
-        self.assertEqual(svg.count('class="arc"'), 2)
-        self.assertIn('aria-label="02 kernels: Why? (needs 01, 00)"', svg)
-        self.assertIn('href="k.html"', svg)
 
 
 class Predictions(unittest.TestCase):

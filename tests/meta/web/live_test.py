@@ -31,7 +31,6 @@ class Live(Browser):
         self.window(1280)
         self.light("light")
         self.open(PAGE)
-        self.run_in_page("window.bookPredictions?.openAll()")
 
     def tearDown(self):
         self.assertEqual(self.console(), [])
@@ -207,7 +206,6 @@ class Live(Browser):
         script = self.browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument",
                                               {"source": "delete WebAssembly.Suspending"})
         self.browser.get(f"file://{SITE}/{PAGE}")
-        self.run_in_page("window.bookPredictions?.openAll()")
         for figure in self.browser.find_elements("css selector", "figure.live"):
             self.assertIn("JavaScript Promise Integration", figure.text)
             self.assertFalse(figure.find_elements("css selector", "svg"))

@@ -47,7 +47,7 @@ class Paper(Browser):
 
     def test_all_chapters_are_there(self):
         text = self.run_in_page("return document.body.textContent")
-        titles = [readme.read_text().splitlines()[0].removeprefix("# ")
+        titles = [readme.read_text().splitlines()[0].partition(" ")[2].partition(" ")[2]
                   for readme in BOOK.glob("chapters/[0-9]*/README.md")]
         self.assertGreater(len(titles), 20)
         self.assertEqual([title for title in titles if title not in text], [])

@@ -3,7 +3,7 @@
 Each module has one feature, which its setup(app) plugs in, or whose files its write(app) makes. No
 README is written for it: all of them read what is there, tables, links, comments and fenced blocks.
 """
-from . import (contents, excerpts, glossary, graph, links, live, names, predictions, recordings,
+from . import (contents, excerpts, front, glossary, links, live, names, predictions, recordings,
                sources)
 
 
@@ -14,8 +14,9 @@ def write(app, error):
 
 
 def setup(app):
-    for feature in (contents, links, sources, glossary, excerpts, graph, predictions, recordings, live):
+    for feature in (contents, links, sources, glossary, excerpts, predictions, recordings, front,
+                    live):
         feature.setup(app)
     app.connect("build-finished", write)
-    return {"version": "1", "env_version": 1,  # raised where pages must be read anew
+    return {"version": "1", "env_version": 4,  # raised where pages must be read anew
             "parallel_read_safe": True, "parallel_write_safe": True}

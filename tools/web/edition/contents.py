@@ -1,16 +1,34 @@
 """The menu: chapters in their parts, exercises one level below their chapter, then all other pages.
 
-It is read from the table of chapters/README.md, and from where the pages stand.
+It is read from the table of chapters/README.md, and from where the pages stand. A chapter is called
+by its subject, and its question stands below, with what it needs and where it leads.
 """
 import re
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
 CHAPTER = re.compile(r"^(?:chapters|exercises|tests/bench)/(\d\d_\w+)/")
 PART = re.compile(r"^\| *\| *\*\*(.+?)\*\*")
 ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
+ROW_NEEDS = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", re.M)
+SUBJECTS = {"tiny": "All on one page", "sgd": "SGD", "all_reduce": "All-reduce",
+            "checkpoint_failover": "Checkpoints and failover", "sync_batch_norm": "SyncBatchNorm"}
+
+
+def subject(name):
+    return SUBJECTS.get(name, name.replace("_", " ").capitalize())
+
+
+def neighbours(overview):
+    """Returns a chapter's folder -> (its number and subject, what it needs, where it leads)."""
+    rows = ROW_NEEDS.findall(overview)
+    needs = {number: re.findall(r"\b\d\d\b", text) for number, _, _, text in rows}
+    return {folder: (f"{number} {subject(name)}", needs[number],
+                     [other for other in needs if number in needs[other]])
+            for number, name, folder, _ in rows}
 
 
 def parts(overview):
@@ -80,6 +98,38 @@ class NestSections(SphinxTransform):
             sections[0] += section
 
 
+class NameChapter(SphinxTransform):
+    """Titles a chapter by its subject; below stand its question, what it needs, where it leads."""
+    default_priority = 310
+
+    def apply(self):
+        overview = Path(self.env.srcdir) / "chapters/README.md"
+        chapter = re.fullmatch(r"chapters/(\w+)/README", self.env.docname)
+        known = neighbours(overview.read_text()) if chapter and overview.exists() else {}
+        if not chapter or chapter[1] not in known:
+            return
+        self.env.note_dependency("chapters/README.md")
+        name, needs, leads = known[chapter[1]]
+        title = next(self.document.findall(nodes.title))
+        question = title.astext().partition(" ")[2]
+        below = nodes.paragraph("", "", nodes.strong("", question), classes=["question"])
+        for words, numbers in ((" Needs ", needs), (" Leads to ", leads)):
+            pages = [folder for folder in known if folder[:2] in numbers]
+            for i, folder in enumerate(pages):
+                below += nodes.inline("", words if i == 0 else ", ")
+                link = addnodes.pending_xref(
+                    "", nodes.inline("", folder[:2]), refdoc=self.env.docname, refdomain="doc",
+                    reftype="myst", refexplicit=True, reftarget=f"chapters/{folder}/README",
+                    reftargetid=None)
+                link.source, link.line = title.source, title.line
+                below += link
+            if pages:
+                below += nodes.inline("", ".")
+        title.clear()
+        title += nodes.Text(name)
+        title.parent.insert(1, below)
+
+
 def add_first_page(app):
     """Adds the name by which a folder is opened; the first page itself is README.html."""
     if app.builder.name == "html":
@@ -88,5 +138,6 @@ def add_first_page(app):
 
 def setup(app):
     app.add_transform(NestSections)
+    app.add_transform(NameChapter)
     app.connect("builder-inited", add_first_page)
     app.connect("source-read", add_toctree)

@@ -86,7 +86,7 @@ class ResolveLinks(SphinxTransform):
 
 
 def resolve_source(app, env, node, content):
-    """Links a file's page, or else the book's address, if it has one; paper keeps the text alone."""
+    """Links a file's page, or else the book's address, if it has one; paper keeps the text."""
     path, address = node.get("reftarget"), app.config.book_address
     if node.get("reftype") != "book-source":
         return None

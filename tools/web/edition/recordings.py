@@ -1,8 +1,8 @@
-"""Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries it.
+"""Pictures that can be played: the page carries CSV files, and scenes.js knows how to show them.
 
 The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference
 beside the picture. The reader can choose further runs, which `./book web` makes, with other numbers
-of ranks: NAME_8_ranks.csv. A picture stays one if the text speaks of its places and colours.
+of ranks: NAME_8_ranks.csv.
 """
 import csv
 import datetime
@@ -17,22 +17,15 @@ from . import links, predictions
 
 LOGGER = logging.getLogger(__name__)
 
-# The scene that plays a picture, the columns that it needs, and the file, if not the picture's own.
-TIMELINE = "name begin_ms end_ms rank "
+# A figure's name in addresses, the scene that plays it, and the columns that the scene needs.
+TIMELINE = "name begin_ms end_ms rank stream "
 SCENES = {
-    "all_reduce_steps": ("holdings", "algorithm step rank chunk ranks received sent step_us"),
-    "data_parallel": ("drift", "step alone averaged drift_alone drift_averaged"),
-    "data_parallel_replicas": ("replicas", "gradients rank step bias_0 bias_1"),
-    "messages_timeline": ("timeline", TIMELINE + "schedule"),
-    "overlap_timeline": ("timeline", TIMELINE + "overlap stream"),
-    "bench_overlap": ("timeline", TIMELINE + "overlap stream cap_mib link_mb_s",
-                      "bench_overlap_grid"),
-    "unused_parameters_timeline": ("timeline", TIMELINE + "part stream"),
-    "checkpoint_failover": ("stories", "story what rank begin_s end_s samples"),
-    "nodes": ("nodes", "levels bytes expected_bytes_leaving_node bytes_leaving_node seconds"),
-    "sharded_bill": ("memory", "stage ranks parameters gathered gradients buckets moments "
-                     "activations communicator"),
-    "cluster_scale": ("scaling", "scaling ranks nodes step_s predicted_s ideal_s"),
+    "broadcast_readers": ("ways", "ways", "algorithm reader begin_seconds end_seconds"),
+    "all_reduce_steps": ("ring", "holdings",
+                         "algorithm step rank chunk ranks received sent step_us"),
+    "data_parallel_replicas": ("paths", "replicas", "gradients rank step bias_0 bias_1"),
+    "overlap_link_timeline": ("overlap", "timeline", TIMELINE + "overlap"),
+    "unused_parameters_timeline": ("hang", "timeline", TIMELINE + "part"),
 }
 
 
@@ -80,9 +73,9 @@ class PlayPictures(SphinxTransform):
             name = Path(image["uri"]).stem
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
-            scene, columns, file = (*SCENES[name], name)[:3]
-            runs = runs_of(self.env.srcdir, file)
-            for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{file}.csv"]:
+            figure, scene, columns = SCENES[name]
+            runs = runs_of(self.env.srcdir, name)
+            for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{name}.csv"]:
                 links.note_own(self.env, path)
             lacks = {path: lacking(path.read_text(), columns.split()) for path, _ in runs}
             for path, missing in lacks.items():
@@ -92,7 +85,7 @@ class PlayPictures(SphinxTransform):
             if any(lacks.values()):
                 continue
             block = image.parent
-            played = recording("", image.deepcopy(), name=name, scene=scene,
+            played = recording("", image.deepcopy(), name=figure, scene=scene,
                                runs=[(str(path), made) for path, made in runs])
             if isinstance(block, nodes.paragraph) and len(block.children) == 1:
                 block.replace_self(played)
@@ -101,8 +94,9 @@ class PlayPictures(SphinxTransform):
 def visit_recording(self, node):
     if self.builder.name != "html":
         return
+    plays = " data-plays" if node.get("plays") else ""
     self.body.append(f'<figure class="recording" data-name="{node["name"]}" '
-                     f'data-scene="{node["scene"]}">')
+                     f'data-scene="{node["scene"]}"{plays}>')
 
 
 def depart_recording(self, node):

@@ -1,5 +1,5 @@
-// The viewer of recordings: steps through a CSV file that a run has written, by buttons, keys, a slider, and swipes. What a step
-// looks like, and the sentence that says it, is a scene's (scenes.js).
+// The viewer of recordings: plays a CSV file that a run has written by the clock, and steps through it by buttons, keys, a slider, and
+// swipes. What a step looks like, and the sentence that says it, is a scene's (scenes.js).
 "use strict";
 
 // Reads CSV, with quotes, into objects by column; what looks like a number is one.
@@ -80,7 +80,7 @@ class Player {
       ArrowLeft: () => this.go(this.step - 1), ArrowRight: () => this.forward(),
       Home: () => this.go(0), End: () => this.go(this.last), " ": () => this.play(),
     };
-    if (!actions[event.key] || event.target !== this.figure || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!actions[event.key] || event.target.matches(event.key === " " ? "button, input, select" : "input, select") || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     actions[event.key]();
   }
@@ -117,20 +117,33 @@ class Player {
     this.slider.setAttribute("aria-valuetext", this.says.textContent);
   }
 
-  draw() {
-    this.shown.draw(this.canvas.clear(this.shown.height), this.step);
+  // `part` of the way to the next step.
+  draw(part = 0) {
+    this.shown.draw(this.canvas.clear(this.shown.height), this.step, part);
   }
 
-  // Takes about fifteen seconds for many steps, and one for each of few.
+  // Plays by the clock: a step takes the seconds that its scene says, or all fifteen of them together.
   play() {
-    if (this.timer) {
-      clearInterval(this.timer);
-      this.timer = null;
-    } else {
-      if (this.step === this.last) this.go(0);
-      this.timer = setInterval(() => (this.step < this.last ? this.forward() : this.play()), Math.min(1000, 15000 / this.last));
-    }
-    this.player.textContent = this.timer ? "pause" : "play";
+    if (this.timer) return this.stop();
+    if (this.step === this.last) this.go(0);
+    const seconds = this.shown.seconds || (() => Math.min(1, 15 / this.last)), isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    let since = performance.now();
+    const frame = now => {
+      for (; this.step < this.last && now - since >= 1000 * seconds(this.step); this.forward()) since += 1000 * seconds(this.step);
+      if (this.step === this.last) return this.stop();
+      if (!isCalm) this.draw((now - since) / 1000 / seconds(this.step));
+      return (this.timer = requestAnimationFrame(frame));
+    };
+    this.player.textContent = "pause";
+    this.says.setAttribute("aria-live", "off");
+    return (this.timer = requestAnimationFrame(frame));
+  }
+  stop() {
+    cancelAnimationFrame(this.timer);
+    this.timer = null;
+    this.player.textContent = "play";
+    this.says.setAttribute("aria-live", "polite");
+    this.go(this.step);
   }
 }
 
@@ -148,9 +161,10 @@ function chooser(name, values, changed) {
   return { name, values, field, label };
 }
 
+// A picture, with a button over it that opens what plays in its place. `#name:ranks=8,step=6` in the page's address opens it there.
 class Recording extends Player {
-  constructor(figure) {
-    const picture = figure.querySelector("img"), scene = bookScenes[figure.dataset.scene];
+  constructor(figure, picture) {
+    const scene = bookScenes[figure.dataset.scene];
     const all = [...figure.querySelectorAll("script")].flatMap(run =>
       scene(readCsv(JSON.parse(run.textContent))).map(play => ({ ...play, made: run.dataset.made })));
     // A reader's own run comes first, and replaces the book's of the same kind.
@@ -158,9 +172,10 @@ class Recording extends Player {
     const choices = Object.keys(played[0].of).map(name => chooser(name,
       unique(played.map(({ of }) => of[name])).sort((a, b) => (typeof a === "number" ? a - b : 0)), () => this.look()));
     super(figure, `Recording: ${picture.alt}`, choices.map(({ label }) => label));
-    Object.assign(this, { played, choices });
-    figure.append(document.createElement("details"));
-    figure.lastChild.append(Object.assign(document.createElement("summary"), { textContent: "The picture in print" }), picture.closest("a") || picture);
+    Object.assign(this, { played, choices, name: figure.dataset.name });
+    const details = document.createElement("details");
+    details.append(Object.assign(document.createElement("summary"), { textContent: "The picture in print" }), picture.closest("a") || picture);
+    figure.append(details);
     this.choose(0);
   }
   choose(index) {
@@ -171,8 +186,57 @@ class Recording extends Player {
   look() {
     const play = this.played.find(({ of }) => this.choices.every(({ name, values, field }) => of[name] === values[field.chosen]));
     this.from.textContent = play ? `${play.made ? `Your own run of ${play.made}.` : "The book's own run."} ${Player.keys}` : "";
-    this.show(play || { steps: 1, height: 20, draw() {}, says: () => "No run of this kind has been recorded." }, 0);
+    this.show(play || { steps: 1, height: 20, draw() {}, says: () => "No run of this kind has been recorded." }, (play?.steps ?? 1) - 1);
+  }
+  go(step) {
+    super.go(step);
+    if (this.isOpened && !this.timer) history.replaceState(null, "", `#${this.name}:${this.state}`);
+  }
+  get state() {
+    return [...this.choices.filter(({ values }) => values.length > 1).map(({ name, values, field }) => [name, values[field.chosen]]), ["step", this.step]]
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join(",");
+  }
+  set state(text) {
+    const wanted = Object.fromEntries(text.split(",").map(pair => pair.split("=").map(decodeURIComponent)));
+    for (const { name, values, field } of this.choices) {
+      const at = values.findIndex(value => String(value) === wanted[name]);
+      if (at >= 0) field.chosen = at;
+    }
+    this.look();
+    this.go(Number(wanted.step) || 0);
   }
 }
 
-for (const figure of document.querySelectorAll("figure.recording")) figure.recording = new Recording(figure);
+function openRecording(figure) {
+  figure.querySelector(".open")?.remove();
+  return (figure.recording ||= new Recording(figure, figure.querySelector("img")));
+}
+for (const figure of document.querySelectorAll("figure.recording")) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "open", textContent: "▶ play" });
+  button.addEventListener("click", () => {
+    const recording = openRecording(figure);
+    recording.isOpened = true;
+    figure.focus();
+    recording.go(0);
+    recording.play();
+  });
+  figure.append(button);
+  // On the first screen it plays once, when it is seen; to whoever wants no motion it shows how it ends.
+  if ("plays" in figure.dataset) new IntersectionObserver(([{ isIntersecting }], observer) => {
+    if (!isIntersecting) return;
+    observer.disconnect();
+    const recording = openRecording(figure);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    recording.go(0);
+    recording.play();
+  }, { threshold: 0.6 }).observe(figure);
+}
+function openFromAddress() {
+  const [, name, state] = location.hash.match(/^#(\w+):(.*)$/) || [], figure = name && document.querySelector(`figure.recording[data-name="${name}"]`);
+  if (!figure) return;
+  openRecording(figure).state = state;
+  figure.recording.isOpened = true;
+  figure.scrollIntoView();
+}
+window.addEventListener("hashchange", openFromAddress);
+openFromAddress();

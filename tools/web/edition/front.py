@@ -1,0 +1,57 @@
+"""The first screen: a step with and without overlap, which plays when seen, and three doors."""
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+from . import recordings
+
+SAYS = ("One training step on two ranks. Above, the gradients wait until backward has ended. "
+        "Below, they travel while it is still running.")
+DOORS = (("Learn it", "chapters/00_tiny/README"), ("My job is broken", "chapters/symptoms"),
+         ("Run it", "README"))
+
+
+class first_screen(nodes.General, nodes.Element):
+    """The figure and the doors, on the site only."""
+
+
+class AddFirstScreen(SphinxTransform):
+    default_priority = 445  # after PlayPictures
+
+    def apply(self):
+        played = next(iter(self.document.findall(recordings.recording)), None)
+        if self.env.docname != "README" or played is None:
+            return
+        picture = played.children[0].deepcopy()  # further down the text needs the picture itself
+        screen = first_screen("", nodes.paragraph("", SAYS), played.deepcopy())
+        screen[-1]["plays"] = True
+        played.replace_self(nodes.paragraph("", "", picture))
+        doors = nodes.paragraph("", "", classes=["doors"])
+        for words, page in DOORS:
+            if page not in self.env.found_docs:
+                continue
+            link = addnodes.pending_xref(
+                "", nodes.inline("", words), refdoc="README", refdomain="doc", reftype="myst",
+                refexplicit=True, reftarget=page,
+                reftargetid="two-commands" if page == "README" else None)
+            link.source, link.line = picture.source, picture.line
+            doors += link
+        screen += doors
+        title = next(self.document.findall(nodes.title))
+        title.parent.insert(1, screen)
+
+
+def visit_screen(self, node):
+    if self.builder.name != "html":
+        raise nodes.SkipNode
+    self.body.append('<div class="first-screen">')
+
+
+def depart_screen(self, node):
+    self.body.append("</div>")
+
+
+def setup(app):
+    shown = visit_screen, depart_screen
+    app.add_node(first_screen, html=shown, epub=shown)
+    app.add_transform(AddFirstScreen)
