@@ -10,7 +10,7 @@
 //
 // You may call: all functions of Folder, and save_atomically(folder, name, {bytes}).
 // The check also tries: other numbers of shards in each step, empty shards, a step that is saved
-// again after a crash; the power that fails after a crash, when a name may be lost again.
+// again after a crash.
 #include <optional>
 
 #include "19_checkpoint_failover/atomic_save.hpp"

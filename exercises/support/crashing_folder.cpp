@@ -12,9 +12,18 @@ CrashingFolder::CrashingFolder(const Contents& contents, int calls) : calls_(cal
     synced_ = now_;
 }
 
+bool CrashingFolder::crashes(const std::string& call) {
+    called_.push_back(call);
+    return static_cast<int>(called_.size()) == calls_ + 1;
+}
+
+std::string CrashingFolder::last_call() const {
+    return "call " + std::to_string(called_.size()) + ": " + called_.back();
+}
+
 void CrashingFolder::change(const Change& change) {
     change(now_);
-    since_sync_.push_back(change);
+    since_sync_.push_back({called_.back(), change});
 }
 
 Contents CrashingFolder::after_kill() const {
@@ -24,29 +33,33 @@ Contents CrashingFolder::after_kill() const {
     return left;
 }
 
-std::vector<Contents> CrashingFolder::after_power_failure() const {
-    std::vector<Contents> all;
-    for (std::size_t subset = 0; subset < std::size_t{1} << since_sync_.size(); subset++) {
+std::vector<Left> CrashingFolder::after_power_failure() const {
+    std::vector<Left> all;
+    for (std::size_t lost = 0; lost < std::size_t{1} << since_sync_.size(); lost++) {
         Names names = synced_;
+        std::vector<Left> some(1);
         for (std::size_t i = 0; i < since_sync_.size(); i++)
-            if (subset >> i & 1)
-                since_sync_[i](names);
-        std::vector<Contents> some(1);
+            if (lost >> i & 1)
+                some[0].lost += "\nLost: the change of names by " + since_sync_[i].first +
+                                " (no sync_names since).";
+            else
+                since_sync_[i].second(names);
         for (const auto& [name, number] : names) {
             const File& file = files_[number];
-            std::vector<std::vector<std::uint8_t>> versions{file.synced};
+            std::vector<std::vector<std::uint8_t>> versions{file.written};
             if (file.written != file.synced) {
-                versions.push_back(file.written);
+                versions.push_back(file.synced);
                 for (const std::size_t size : {std::size_t{0}, file.written.size() / 2})
                     versions.push_back({file.written.begin(),
                                         file.written.begin() + static_cast<std::ptrdiff_t>(size)});
             }
-            std::vector<Contents> with;
-            for (const Contents& before : some)
+            std::vector<Left> with;
+            for (const Left& before : some)
                 for (const auto& version : versions) {
-                    Contents contents = before;
-                    contents[name] = version;
-                    with.push_back(contents);
+                    with.push_back(before);
+                    with.back().contents[name] = version;
+                    if (version != file.written)
+                        with.back().lost += "\nLost: bytes of " + name + " (no sync since).";
                 }
             some = with;
         }
@@ -56,7 +69,7 @@ std::vector<Contents> CrashingFolder::after_power_failure() const {
 }
 
 void CrashingFolder::write(const std::string& name, std::initializer_list<ddp::Bytes> parts) {
-    const bool goes_down = crashes();
+    const bool goes_down = crashes("write(" + name + ")");
     if (!now_.contains(name)) {
         const std::size_t number = files_.size();
         files_.emplace_back();
@@ -73,14 +86,14 @@ void CrashingFolder::write(const std::string& name, std::initializer_list<ddp::B
 }
 
 void CrashingFolder::sync(const std::string& name) {
-    if (crashes())
+    if (crashes("sync(" + name + ")"))
         throw Crash();
     File& file = files_[now_.at(name)];
     file.synced = file.written;
 }
 
 void CrashingFolder::rename(const std::string& from, const std::string& to) {
-    if (crashes())
+    if (crashes("rename(" + from + ", " + to + ")"))
         throw Crash();
     const std::size_t number = now_.at(from);
     change([=](Names& names) {
@@ -90,14 +103,14 @@ void CrashingFolder::rename(const std::string& from, const std::string& to) {
 }
 
 void CrashingFolder::sync_names() {
-    if (crashes())
+    if (crashes("sync_names()"))
         throw Crash();
     synced_ = now_;
     since_sync_.clear();
 }
 
 void CrashingFolder::remove(const std::string& name) {
-    if (crashes())
+    if (crashes("remove(" + name + ")"))
         throw Crash();
     change([=](Names& names) { names.erase(name); });
 }

@@ -13,6 +13,12 @@ using Contents = std::map<std::string, std::vector<std::uint8_t>>;  // of a fold
 // Thrown when the process or the machine crashes in the middle of a call.
 class Crash : public std::exception {};
 
+// What a power failure may leave behind, and, in words, what it has lost.
+struct Left {
+    Contents contents;
+    std::string lost;
+};
+
 class CrashingFolder final : public Folder {
   public:
     // All of `contents` is on the disk. Call number `calls` (from 0) crashes in its middle; a write
@@ -21,9 +27,11 @@ class CrashingFolder final : public Folder {
 
     // Returns what a killed process leaves behind: everything that was done.
     Contents after_kill() const;
-    // Returns what a power failure may leave behind: for every file any part of what was not
-    // synced, and any of the changes of names that were not synced.
-    std::vector<Contents> after_power_failure() const;
+    // Returns all that a power failure may leave behind: for every file any part of what was not
+    // synced, and any of the changes of names that were not synced. Begins with what loses least.
+    std::vector<Left> after_power_failure() const;
+    // Returns the call that came last: "call 3: sync(a)".
+    std::string last_call() const;
 
     bool make() override { return false; }
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
@@ -39,17 +47,18 @@ class CrashingFolder final : public Folder {
     struct File {
         std::vector<std::uint8_t> written, synced;
     };
-    // Returns whether this call crashes.
-    bool crashes() { return calls_-- == 0; }
+    // Keeps what is called; returns whether this call crashes.
+    bool crashes(const std::string& call);
 
     using Names = std::map<std::string, std::size_t>;  // numbers of files
     using Change = std::function<void(Names&)>;
     void change(const Change& change);
 
-    int calls_;
+    const int calls_;
+    std::vector<std::string> called_;
     std::vector<File> files_;
     Names now_, synced_;
-    std::vector<Change> since_sync_;
+    std::vector<std::pair<std::string, Change>> since_sync_;  // by their calls
 };
 
 }  // namespace ddp::test

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <string>
 
@@ -170,51 +169,35 @@ std::string cause_of_best(const RunCosts& costs, int yours, double between_failu
     return "";
 }
 
-void check_best_of(const RunCosts& costs, double between_failures, int most, int right,
+void check_best_of(const RunCosts& costs, double between_failures, int most,
                    const std::string& hint) {
+    const auto step = [&](int interval) { return exact_step(costs, interval, between_failures); };
+    int best = 1;
+    for (int interval = 2; interval <= most; interval++)
+        if (step(interval) < step(best))
+            best = interval;
     const int yours = best_interval(costs, between_failures, most);
-    const auto step = [&](int interval) {
-        return text(exact_step(costs, interval, between_failures)) + " s per step";
-    };
     if (yours < 1 || yours > most)
         throw Wrong("You choose an interval of " + std::to_string(yours) +
                     "; it should be from 1 to " + std::to_string(most) + ".");
     // The minimum is flat: a search that bisects need not find the very step.
-    if (exact_step(costs, yours, between_failures) >
-        exact_step(costs, right, between_failures) * (1 + 1e-4))
+    if (step(yours) > step(best) * (1 + 1e-4))
         throw Wrong(text(costs) + "; it fails every " + text(between_failures) +
                     " s on average: you save after every " + std::to_string(yours) + " steps (" +
-                    step(yours) + "), best is every " + std::to_string(right) + " (" + step(right) +
-                    ").\n" + cause_of_best(costs, yours, between_failures, most) + hint);
-}
-
-int best_of_all(const RunCosts& costs, double between_failures, int most) {
-    int best = 1;
-    double least = std::numeric_limits<double>::infinity();
-    for (int interval = 1; interval <= most; interval++) {
-        const double seconds = exact_step(costs, interval, between_failures);
-        if (seconds < least) {
-            least = seconds;
-            best = interval;
-        }
-    }
-    return best;
+                    text(step(yours)) + " s per step), best is every " + std::to_string(best) +
+                    " (" + text(step(best)) + " s per step).\n" +
+                    cause_of_best(costs, yours, between_failures, most) + hint);
 }
 
 void check_best() {
-    const auto check = [](const RunCosts& costs, double between_failures, int most,
-                          const std::string& hint) {
-        check_best_of(costs, between_failures, most, best_of_all(costs, between_failures, most),
-                      hint);
-    };
-    check({1, 2, 10}, 10'000, 1000, "The case: a failure every three hours.");
-    check({0.1, 2, 10}, 10'000, 5000, "The case: a step takes a tenth of a second.");
-    check({1, 60, 10}, 300, 1000,
-          "The case: a checkpoint takes a fifth of the time between failures. Young's formula is "
-          "for checkpoints that take next to no time.");
-    check({1, 0, 10}, 1000, 500, "The case: a checkpoint costs nothing.");
-    check({1, 2, 10}, 1e7, 2, "The case: next to no failures, and two intervals to choose from.");
-    check({20, 1, 10}, 100, 50, "The case: a step takes longer than the interval should be.");
+    check_best_of({1, 2, 10}, 10'000, 1000, "The case: a failure every three hours.");
+    check_best_of({0.1, 2, 10}, 10'000, 5000, "The case: a step takes a tenth of a second.");
+    check_best_of({1, 60, 10}, 300, 1000,
+                  "The case: a checkpoint takes a fifth of the time between failures. Young's "
+                  "formula is for checkpoints that take next to no time.");
+    check_best_of({1, 0, 10}, 1000, 500, "The case: a checkpoint costs nothing.");
+    check_best_of({1, 2, 10}, 1e7, 2, "The case: next to no failures, and two intervals.");
+    check_best_of({20, 1, 10}, 100, 50, "The case: a step takes longer than the interval should.");
 }
 
 }  // namespace

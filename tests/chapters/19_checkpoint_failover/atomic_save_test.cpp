@@ -25,9 +25,9 @@ std::string fault_of(const Save& save) {
             } catch (const Crash&) {
                 is_done = false;
             }
-            std::vector<Contents> all = folder.after_power_failure();
-            all.push_back(folder.after_kill());
-            for (const Contents& left : all) {
+            std::vector<Left> all = folder.after_power_failure();
+            all.push_back({folder.after_kill(), ""});
+            for (const auto& [left, lost] : all) {
                 const auto found = left.find("file");
                 const bool is_old =
                     is_first ? found == left.end() : found != left.end() && found->second == before;

@@ -152,9 +152,9 @@ TEST_CASE("checkpoints: a whole one is there wherever saving crashes") {
         } catch (const Crash&) {
             is_done = false;
         }
-        std::vector<Contents> all = second.after_power_failure();
-        all.push_back(second.after_kill());
-        for (const Contents& left : all) {
+        std::vector<Left> all = second.after_power_failure();
+        all.push_back({second.after_kill(), ""});
+        for (const auto& [left, lost] : all) {
             CrashingFolder third(left, never);
             std::vector<std::string> errors;
             const auto newest = Checkpoints(third, 2).newest(errors);
