@@ -1,13 +1,10 @@
-// The exercise join_in: one thread per rank, and a sum that knows when a rank will never come.
+// The exercise join_in: each rank runs until its next sum, and again from the beginning once all
+// ranks have brought their summands.
 #include "exercises/17_unused_parameters/join_in.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "exercises/support/tasks.hpp"
 
@@ -16,90 +13,13 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-std::string text(const Numbers& values) {
+template <class Number>
+std::string text(const std::vector<Number>& values) {
     std::string all;
-    for (const double value : values)
+    for (const Number value : values)
         all += (all.empty() ? "" : ", ") + std::to_string(value);
-    return "(" + all + ")";
+    return all;
 }
-std::string rank_name(int rank) {
-    return "rank " + std::to_string(rank);
-}
-std::string text(const std::vector<int>& batches) {
-    std::string all;
-    for (const int count : batches)
-        all += (all.empty() ? "" : ", ") + std::to_string(count);
-    return "The ranks have " + all + " batches. ";
-}
-
-// Where all ranks add up. Once it is broken, all calls throw what broke it.
-class Coordinator {
-  public:
-    Coordinator(int ranks, int max_sums) : ranks_(ranks), max_sums_(max_sums) {}
-
-    void add(int rank, Numbers& numbers) {
-        std::unique_lock lock(mutex_);
-        if (came_ == 0)
-            sums_.assign(numbers.size(), 0);
-        if (numbers.size() != sums_.size())
-            fail("In sum " + std::to_string(done_ + 1) + " " + rank_name(rank) + " brings " +
-                 std::to_string(numbers.size()) + " numbers, and another rank " +
-                 std::to_string(sums_.size()) +
-                 ": all ranks must be at the same sum. (A rank without a batch brings as many "
-                 "zeros, and validates when the others do.)");
-        if (done_ == max_sums_)
-            fail(
-                "This is sum " + std::to_string(done_ + 1) + ", and " + std::to_string(max_sums_) +
-                " are enough: one per step, one per validation, and one at the end. How many ranks "
-                "have a batch can travel with the gradients.");
-        throw_if_broken();
-        for (std::size_t i = 0; i < numbers.size(); i++)
-            sums_[i] += numbers[i];
-        const int mine = done_;
-        came_++;
-        look();
-        changed_.wait(lock, [&] { return done_ > mine || !broken_.empty(); });
-        if (done_ == mine)
-            throw_if_broken();
-        numbers = result_;
-    }
-    void leave() {
-        const std::lock_guard lock(mutex_);
-        left_++;
-        look();
-    }
-
-  private:
-    void look() {
-        if (came_ == ranks_) {
-            result_ = sums_;
-            came_ = 0;
-            done_++;
-        } else if (came_ > 0 && came_ + left_ == ranks_ && broken_.empty()) {
-            broken_ = std::to_string(left_) + " of " + std::to_string(ranks_) +
-                      " ranks returned after " + std::to_string(done_) +
-                      " sums, and the others wait in the next one for ever: a rank without a batch "
-                      "must take part in every sum that the others need.";
-        }
-        changed_.notify_all();
-    }
-    void fail(const std::string& why) {
-        if (broken_.empty())
-            broken_ = why;
-        changed_.notify_all();
-    }
-    void throw_if_broken() const {
-        if (!broken_.empty())
-            throw Wrong(broken_);
-    }
-
-    const int ranks_, max_sums_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    Numbers sums_, result_;
-    int came_ = 0, left_ = 0, done_ = 0;
-    std::string broken_;
-};
 
 // ---- What is learnt, in tenths that tell ranks and batches apart
 
@@ -114,75 +34,49 @@ double loss_of(int rank, const Numbers& parameters) {
     return std::abs(parameters[0]) + rank;
 }
 
-int most_of(const std::vector<int>& batches) {
-    int most = 0;
-    for (const int count : batches)
-        most = std::max(most, count);
-    return most;
-}
-
-// How an answer goes, right or wrong.
-struct Variation {
-    std::string words;  // what the student is told about it
-    std::function<double(double ranks, double active)> divisor;
-    bool stops_early = false;  // when the first rank has no batch left
-};
-
-JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
-                         const Numbers& begin, const Variation& how) {
-    JoinResult right{begin, {}};
-    const auto ranks = static_cast<double>(batches.size());
-    const int steps = how.stops_early ? std::ranges::min(batches) : most_of(batches);
-    for (int step = 0; step < steps; step++) {
-        Numbers sum(begin.size(), 0);
-        double active = 0;
-        for (std::size_t rank = 0; rank < batches.size(); rank++) {
-            if (step >= batches[rank])
-                continue;
-            active++;
-            const Numbers one = gradient_of(static_cast<int>(rank), step, right.parameters);
-            for (std::size_t i = 0; i < sum.size(); i++)
-                sum[i] += one[i];
-        }
-        for (std::size_t i = 0; i < sum.size(); i++)
-            right.parameters[i] -= training.learning_rate * sum[i] / how.divisor(ranks, active);
-        if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
-            continue;
-        double loss = 0;
-        for (std::size_t rank = 0; rank < batches.size(); rank++)
-            loss += loss_of(static_cast<int>(rank), right.parameters);
-        right.validations.push_back(loss / ranks);
-    }
-    return right;
-}
-
+using DivideBy = double (*)(double ranks, double active);
 double all_ranks(double ranks, double) {
     return ranks;
 }
 double those_with_a_batch(double, double active) {
     return active;
 }
-Variation as_told(Divisor divisor) {
-    return {"", divisor == Divisor::all_ranks ? all_ranks : those_with_a_batch};
-}
 
-// Mistakes that show in the numbers.
-const std::vector<Variation> mistakes = {
-    {"You divide by the number of all ranks, whatever training.divisor says.", all_ranks},
-    {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
-     those_with_a_batch},
-    {"You don't divide the sum of the gradients by anything.", [](double, double) { return 1.0; }},
-    {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
-     .divisor = all_ranks,
-     .stops_early = true}};
+JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
+                         const Numbers& begin, int steps, DivideBy divide_by) {
+    JoinResult right{begin, {}};
+    for (int step = 0; step < steps; step++) {
+        Numbers sum(begin.size(), 0);
+        double active = 0, loss = 0;
+        for (int rank = 0; rank < training.ranks; rank++) {
+            if (step >= batches[static_cast<std::size_t>(rank)])
+                continue;
+            active++;
+            const Numbers one = gradient_of(rank, step, right.parameters);
+            for (std::size_t i = 0; i < sum.size(); i++)
+                sum[i] += one[i];
+        }
+        for (std::size_t i = 0; i < sum.size(); i++)
+            right.parameters[i] -=
+                training.learning_rate * sum[i] / divide_by(training.ranks, active);
+        if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
+            continue;
+        for (int rank = 0; rank < training.ranks; rank++)
+            loss += loss_of(rank, right.parameters);
+        right.validations.push_back(loss / training.ranks);
+    }
+    return right;
+}
 
 // ---- Running it
 
+// Returns what train_joined returns on rank `rank`.
 JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers& begin,
-                    Coordinator& coordinator) {
+                    const SumOverRanks& sum) {
     const RankData data{batches, [=](int batch, const Numbers& parameters) {
                             if (batch < 0 || batch >= batches)
-                                throw Wrong(rank_name(rank) + " has " + std::to_string(batches) +
+                                throw Wrong("Rank " + std::to_string(rank) + " has " +
+                                            std::to_string(batches) +
                                             " batches, and you ask for batch " +
                                             std::to_string(batch) + ", counted from 0.");
                             return gradient_of(rank, batch, parameters);
@@ -191,114 +85,126 @@ JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers&
         training.validation_loss = [=](const Numbers& parameters) {
             return loss_of(rank, parameters);
         };
-    return train_joined(data, training, begin,
-                        [&](Numbers& numbers) { coordinator.add(rank, numbers); });
+    return train_joined(data, training, begin, sum);
 }
 
 std::vector<JoinResult> run_ranks(const std::vector<int>& batches, const JoinTraining& training,
-                                  const Numbers& begin) {
-    const int steps = most_of(batches);
-    const int validations = training.validate_every > 0 ? steps / training.validate_every : 0;
-    const auto ranks = batches.size();
-    Coordinator coordinator(static_cast<int>(ranks), steps + validations + 1);
-    std::vector<JoinResult> results(ranks);
-    std::vector<std::exception_ptr> causes(ranks);
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < ranks; i++)
-        threads.emplace_back([&, i] {
+                                  const Numbers& begin, std::size_t max_sums) {
+    struct Waits {};
+    for (std::vector<Numbers> done;;) {  // the sums that all ranks have taken part in
+        std::vector<JoinResult> results;
+        Numbers sums;
+        int came = 0;
+        const std::string next = "sum " + std::to_string(done.size() + 1);
+        for (int rank = 0; rank < training.ranks; rank++) {
+            const auto sum = [&, call = std::size_t{0}](Numbers& numbers) mutable {
+                if (call < done.size()) {
+                    numbers = done[call++];
+                    return;
+                }
+                if (came++ == 0)
+                    sums.assign(numbers.size(), 0);
+                if (numbers.size() != sums.size())
+                    throw Wrong("In " + next + " rank " + std::to_string(rank) + " brings " +
+                                std::to_string(numbers.size()) + " numbers, and another rank " +
+                                std::to_string(sums.size()) +
+                                ": all ranks must be at the same sum. (A rank without a batch "
+                                "brings as many zeros, and validates when the others do.)");
+                for (std::size_t i = 0; i < numbers.size(); i++)
+                    sums[i] += numbers[i];
+                throw Waits();
+            };
             try {
-                results[i] =
-                    run_rank(static_cast<int>(i), batches[i], training, begin, coordinator);
-            } catch (...) {
-                causes[i] = std::current_exception();
+                results.push_back(
+                    run_rank(rank, batches[static_cast<std::size_t>(rank)], training, begin, sum));
+            } catch (const Waits&) {
             }
-            coordinator.leave();
-        });
-    for (std::thread& thread : threads)
-        thread.join();
-    // A rank that asked for a wrong batch is the cause, not those that then wait for it.
-    std::exception_ptr first;
-    for (const std::exception_ptr& cause : causes)
-        try {
-            if (cause)
-                std::rethrow_exception(cause);
-        } catch (const Wrong& wrong) {
-            const bool is_waiting = std::string(wrong.what()).find("for ever") != std::string::npos;
-            first = !first || !is_waiting ? cause : first;
-        } catch (...) {
-            first = cause;
         }
-    if (first)
-        std::rethrow_exception(first);
-    return results;
+        if (came == 0)
+            return results;
+        if (came < training.ranks)
+            throw Wrong(std::to_string(results.size()) + " of " + std::to_string(training.ranks) +
+                        " ranks return before " + next +
+                        ", and the others wait in it for ever: a rank without a batch must take "
+                        "part in every sum that the others need.");
+        if (done.size() == max_sums)
+            throw Wrong("This is " + next + ", and " + std::to_string(max_sums) +
+                        " are enough: one per step, one per validation, and one at the end. How "
+                        "many ranks have a batch can travel with the gradients.");
+        done.push_back(sums);
+    }
 }
 
 bool are_close(const Numbers& a, const Numbers& b) {
-    if (a.size() != b.size())
-        return false;
-    for (std::size_t i = 0; i < a.size(); i++)
-        if (!(std::abs(a[i] - b[i]) <= 1e-9 * (1 + std::abs(b[i]))))
-            return false;
-    return true;
+    return std::ranges::equal(
+        a, b, [](double x, double y) { return std::abs(x - y) <= 1e-9 * (1 + std::abs(y)); });
 }
 
-// Returns what a wrong result's parameters tell of its mistake, or "".
-std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
-                     const JoinTraining& training, const Numbers& begin) {
-    for (const Variation& mistake : mistakes)
-        if (are_close(in_one_thread(batches, training, begin, mistake).parameters,
-                      yours.parameters))
-            return " " + mistake.words;
-    return "";
-}
-
-// The same for wrong validations; the parameters are right.
-std::string cause_of_validations(int rank, const JoinResult& yours, const JoinResult& right,
-                                 const JoinTraining& training) {
-    if (yours.validations.size() != right.validations.size())
-        return " You say " + std::to_string(yours.validations.size()) + " validations, right are " +
-               std::to_string(right.validations.size()) +
-               ": after steps validate_every, 2 * validate_every, ..., counted from 1.";
+// Returns what wrong validations tell of the mistake, or ""; the parameters are right.
+std::string cause_of_validations(int rank, const Numbers& yours, const Numbers& right, int ranks) {
+    if (yours.size() != right.size())
+        return " A validation comes after steps validate_every, 2 * validate_every, ..., counted "
+               "from 1.";
     Numbers sums, own;
-    for (const double loss : right.validations) {
-        own.push_back(loss - (training.ranks - 1) / 2.0 + rank);
-        sums.push_back(loss * training.ranks);
+    for (const double loss : right) {
+        own.push_back(loss - (ranks - 1) / 2.0 + rank);
+        sums.push_back(loss * ranks);
     }
-    if (are_close(own, yours.validations))
-        return " These are the rank's own losses, and not the mean over all ranks.";
-    if (are_close(sums, yours.validations))
-        return " These are sums over the ranks: divide them by the number of ALL ranks.";
-    return "";
+    return are_close(own, yours)
+               ? " These are the rank's own losses, and not the mean over all ranks."
+           : are_close(sums, yours)
+               ? " These are sums over the ranks: divide them by the number of ALL ranks."
+               : "";
 }
 
 void check(const std::vector<int>& batches, JoinTraining training, const std::string& hint) {
     training.ranks = static_cast<int>(batches.size());
     training.learning_rate = 0.125;
     const Numbers begin{1, -2, 4};
-    trying(text(batches) + "validate_every is " + std::to_string(training.validate_every) + ". " +
-           hint);
+    const std::string about = "The ranks have " + text(batches) + " batches. ";
+    trying(about + "validate_every is " + std::to_string(training.validate_every) + ". " + hint);
+    const int steps = std::ranges::max(batches);
+    const int validations = training.validate_every > 0 ? steps / training.validate_every : 0;
     std::vector<JoinResult> results;
     try {
-        results = run_ranks(batches, training, begin);
+        results =
+            run_ranks(batches, training, begin, static_cast<std::size_t>(steps + validations + 1));
     } catch (const Wrong& wrong) {
-        throw Wrong(text(batches) + wrong.what());
+        throw Wrong(about + wrong.what());
     }
-    const Variation told = as_told(training.divisor);
-    const JoinResult right = in_one_thread(batches, training, begin, told);
+    const auto result_of = [&](int as_many, DivideBy divide_by) {
+        return in_one_thread(batches, training, begin, as_many, divide_by);
+    };
+    const JoinResult right =
+        result_of(steps, training.divisor == Divisor::all_ranks ? all_ranks : those_with_a_batch);
     for (std::size_t i = 0; i < results.size(); i++) {
-        const std::string who = text(batches) + "At the end " + rank_name(static_cast<int>(i));
-        if (i > 0 && results[i].parameters != results[0].parameters)
-            throw Wrong(who + " has the parameters " + text(results[i].parameters) +
-                        ", and rank 0 has " + text(results[0].parameters) +
-                        ": all must take each step alike.\n" + hint);
-        if (!are_close(results[i].parameters, right.parameters))
-            throw Wrong(who + " has the parameters " + text(results[i].parameters) +
-                        "; right are " + text(right.parameters) + "." +
-                        cause_of(results[i], batches, training, begin) + "\n" + hint);
-        if (!are_close(results[i].validations, right.validations))
-            throw Wrong(who + " has the validation losses " + text(results[i].validations) +
-                        "; right are " + text(right.validations) + "." +
-                        cause_of_validations(static_cast<int>(i), results[i], right, training) +
+        const auto& [parameters, losses] = results[i];
+        const std::string who = about + "At the end rank " + std::to_string(i) + " has the ";
+        if (parameters != results[0].parameters)
+            throw Wrong(who + "parameters (" + text(parameters) + "), and rank 0 has (" +
+                        text(results[0].parameters) + "): all must take each step alike.\n" + hint);
+        if (!are_close(parameters, right.parameters)) {
+            std::string cause;
+            const auto look = [&](const std::string& words, int as_many, DivideBy divide_by) {
+                if (are_close(parameters, result_of(as_many, divide_by).parameters))
+                    cause = " You " + words;
+            };
+            look("divide by the number of all ranks, whatever training.divisor says.", steps,
+                 all_ranks);
+            look("divide by the number of ranks that have a batch, whatever training.divisor says.",
+                 steps, those_with_a_batch);
+            look("don't divide the sum of the gradients by anything.", steps,
+                 [](double, double) { return 1.0; });
+            look("stop when the FIRST rank has no batch left; the batches of the others are lost.",
+                 std::ranges::min(batches), all_ranks);
+            throw Wrong(who + "parameters (" + text(parameters) + "); right are (" +
+                        text(right.parameters) + ")." + cause + "\n" + hint);
+        }
+        if (!are_close(losses, right.validations))
+            throw Wrong(who + "validation losses (" + text(losses) + "); right are (" +
+                        text(right.validations) + ")." +
+                        cause_of_validations(static_cast<int>(i), losses, right.validations,
+                                             training.ranks) +
                         "\n" + hint);
     }
 }
