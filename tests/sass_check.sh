@@ -145,8 +145,8 @@ group ring "75 90" 128 09_all_reduce/ring.cu
 group nodes "75 80 90" 128 10_nodes/{ring_over_nodes,two_level,communicator/pairs_over_nodes,communicator/one_shot_over_nodes}.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
 group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/host_staging}.cu 13_async/mailboxes.cu
-group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,layers/adam,metrics}.cu \
-    03_network/layers/{batch_norm2d,conv2d,dimensions,flatten,matrix,max_pool2d,relu}.cu \
+group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,layers/adam,layers/fused_sgd,metrics}.cu \
+    03_network/layers/{batch_norm2d,conv2d,dimensions,matrix,max_pool2d,without_parameters}.cu \
     18_sync_batch_norm/sync_batch_norm.cu
 group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu \
     15_overlap/{anomaly_search,compression,power_sgd}.cu 16_recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \

@@ -6,9 +6,7 @@
 
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/max_pool2d.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 
 namespace ddp {

@@ -1,7 +1,6 @@
 #pragma once
 // The two optimizers of the book: SGD with momentum (sgd_momentum.cu) and Adam (layers/adam.cu).
-#include <unordered_map>
-
+// The same steps in less time: layers/fused_optimizers.hpp.
 #include "01_sgd/sgd.hpp"
 
 namespace ddp {
@@ -17,13 +16,9 @@ class Sgd : public Optimizer {
     Sgd(Parameters parameters, double learning_rate, double momentum = 0.9,
         double weight_decay = 0.0);
     void step() override;
-    // Takes a step, and in the same pass writes 0 over every gradient that it reads.
-    void step_and_write_zeros();
     OptimizerState state() override;  // each parameter's momentum_buffer
 
   protected:
-    virtual void enqueue_step(bool writes_zeros);
-
     double momentum_, weight_decay_;
     std::vector<Tensor> velocities_;  // one per parameter
 };
@@ -53,48 +48,6 @@ class Adam : public Optimizer {
 
     double weight_decay_, eps_;
     std::vector<State> states_;  // one per parameter
-};
-
-// ---- The same, faster: one launch for all parameters
-
-// Each takes the steps of its base, to the bit. A network has many small parameters, and a GPU has
-// moved one of them before the host has launched the next one's kernel. (PyTorch: fused=True.)
-class FusedSgd final : public Sgd {
-  public:
-    using Sgd::Sgd;
-
-  private:
-    void enqueue_step(bool writes_zeros) override;
-};
-
-class FusedAdam final : public Adam {
-  public:
-    using Adam::Adam;
-    void step() override;
-};
-
-// ---- The same, faster: backward adds to zeros
-
-// Steps and zeroes in one pass over the memory; the results are the same to the bit. Sgd reads
-// every gradient anyway, and leaves a zero in its place. The gradient is then absent, as after any
-// zero. But the next backward can add to these zeros instead of overwriting them, which saves a
-// BLAS the pass in which it clears its result.
-//
-// Between step_and_zero() and the next begin_backward() only these two may use the gradients.
-class ZeroedGradients {
-  public:
-    // `optimizer` must outlive this object. If it is not an Sgd, nothing is saved.
-    explicit ZeroedGradients(Optimizer& optimizer);
-    // Does what optimizer.step() and optimizer.zero_gradients() do.
-    void step_and_zero();
-    // Prepares a backward from `loss`: makes present, as zeros, those gradients that it will reach
-    // and whose memory has been zeroed since it was last written.
-    void begin_backward(Variable loss);
-
-  private:
-    Optimizer& optimizer_;
-    Sgd* sgd_;
-    std::unordered_map<const Parameter*, const float*> zeros_;  // and where they are
 };
 
 }  // namespace ddp

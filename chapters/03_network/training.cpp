@@ -16,7 +16,7 @@
 namespace ddp {
 
 Trainer::Trainer(Device& device, Sequential& model, Optimizer& optimizer, StepTimes& times)
-    : device_(device), model_(model), gradients_(optimizer), times_(times), tape_(device) {}
+    : device_(device), model_(model), optimizer_(optimizer), times_(times), tape_(device) {}
 
 void Trainer::step(const Batch& batch, Metrics& metrics) {
     // Forward. The model calls back after each layer.
@@ -27,11 +27,11 @@ void Trainer::step(const Batch& batch, Metrics& metrics) {
     times_.mark("forward loss");
     // Backward, from the loss to the first layer. The tape calls back as soon as a parameter's
     // gradient is final, so a part also contains the layers above it that have no parameters.
-    gradients_.begin_backward(loss);  // saves time: see ZeroedGradients
     tape_.backward(loss, [&](Parameter& parameter) {
         times_.mark("backward to " + parameter.name.substr(0, parameter.name.rfind('.')));
     });
-    gradients_.step_and_zero();
+    optimizer_.step();
+    optimizer_.zero_gradients();
     times_.mark("optimizer");
     metrics.add(loss.value(), logits.value(), batch.labels);
     tape_.clear();
@@ -84,25 +84,6 @@ Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader) {
         metrics.add(cross_entropy(logits, batch->labels).value(), logits.value(), batch->labels);
     }
     return metrics.read();
-}
-
-Tensor SmallTraining::step(const Loss& loss_of, const Backward& backward) {
-    tape_.clear();  // a step that was not completed may have left something
-    const Variable loss = loss_of(tape_);
-    gradients_.begin_backward(loss);
-    if (backward)
-        backward(loss);
-    else
-        tape_.backward(loss);
-    gradients_.step_and_zero();
-    const Tensor value = loss.value();
-    tape_.clear();
-    return value;
-}
-
-void SmallTraining::step(const std::function<void()>& compute) {
-    compute();
-    gradients_.step_and_zero();
 }
 
 }  // namespace ddp

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/training.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "common/report/bench.hpp"
 

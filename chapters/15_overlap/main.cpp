@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iostream>
 
+#include "03_network/layers/fused_optimizers.hpp"
 #include "03_network/layers/linear_relu.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/graphed_step.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "03_network/layers/fused_optimizers.hpp"
 #include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
-#include "03_network/optimizers.hpp"
 #include "15_overlap/ddp.hpp"
 
 namespace ddp {

@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "03_network/optimizers.hpp"
+#include "03_network/layers/fused_optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/compression.hpp"
 #include "16_recipe/clip_gradients.hpp"

@@ -8,12 +8,11 @@
 // hundred times as large makes mean and the root of square a hundred times as large, so the step
 // stays the same: all parameters take steps of about the learning rate.
 // (D. P. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization", 2015.)
-#include "03_network/optimizers.hpp"
-
 #include <cmath>
 #include <stdexcept>
 
 #include "03_network/layers/array_list.cuh"
+#include "03_network/layers/fused_optimizers.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "common/gpu/gpu.hpp"
 

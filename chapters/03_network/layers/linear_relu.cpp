@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "03_network/layers/matrix.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 
 namespace ddp {
 

@@ -1,4 +1,4 @@
-#include "03_network/layers/max_pool2d.hpp"
+#include "03_network/layers/without_parameters.hpp"
 
 #include <algorithm>
 #include <stdexcept>

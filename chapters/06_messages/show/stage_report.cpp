@@ -4,7 +4,7 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "06_messages/stage.hpp"
 #include "common/report/csv.hpp"

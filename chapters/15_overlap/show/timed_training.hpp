@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/training.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/data/random.hpp"
 

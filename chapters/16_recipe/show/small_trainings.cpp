@@ -5,10 +5,9 @@
 #include <numeric>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/small_training.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/models.hpp"
-#include "03_network/training.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"

@@ -5,8 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/loader.hpp"
 

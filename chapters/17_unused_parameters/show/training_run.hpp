@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/training.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "17_unused_parameters/desync.hpp"
 #include "17_unused_parameters/find_unused.hpp"
 #include "17_unused_parameters/join.hpp"

@@ -4,9 +4,7 @@
 #include <iostream>
 
 #include "03_network/layers/conv2d.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/max_pool2d.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "common/report/bench.hpp"

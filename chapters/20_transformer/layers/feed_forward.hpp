@@ -1,7 +1,7 @@
 #pragma once
 // The sublayer that looks at one token at a time: linear, ReLU, dropout, linear.
-#include "03_network/layers/relu.hpp"
 #include "03_network/layers/sequential.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "16_recipe/dropout.hpp"
 

@@ -1,10 +1,10 @@
-// Trains with more ranks, to see how the learning rate must change: one rank, and several with the
-// same rate, with the scaled one, and with one that grows to it. Each has a batch of its own, and
-// all see the same pictures equally often.
+// How must the learning rate change with more ranks? Trains one rank, and several with the same
+// rate, a scaled one, and one that grows to it. All see the same pictures equally often.
 #include <algorithm>
 #include <iostream>
 
 #include "03_network/cross_entropy.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
 #include "05_ranks/world.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "03_network/layers/small_training.hpp"
 #include "03_network/models.hpp"
-#include "03_network/training.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"

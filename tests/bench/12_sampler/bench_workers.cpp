@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "03_network/cross_entropy.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "03_network/models.hpp"
-#include "03_network/training.hpp"
 #include "12_sampler/sampler.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "03_network/cross_entropy.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/training.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/report/bench.hpp"

@@ -7,7 +7,7 @@
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"

@@ -7,8 +7,8 @@
 #include <iostream>
 #include <optional>
 
-#include "03_network/optimizers.hpp"
-#include "03_network/training.hpp"
+#include "03_network/layers/fused_optimizers.hpp"
+#include "03_network/layers/small_training.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/metrics.hpp"
 #include "03_network/show/confusion.hpp"

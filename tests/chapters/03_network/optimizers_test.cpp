@@ -8,10 +8,10 @@
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/fused_optimizers.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/chapters/support/optimizers.hpp"
 #include "tests/support/catch.hpp"
@@ -220,7 +220,7 @@ void backward_of_triples(Device& device, ZeroedGradients& gradients, const Param
 TEST_CASE("optimizers: a gradient that has moved since its zeros is overwritten") {
     Device device;
     const auto w = make_single(device, "w");
-    Sgd optimizer({w}, 0.1);
+    FusedSgd optimizer({w}, 0.1);
     ZeroedGradients gradients(optimizer);
     backward_of_triples(device, gradients, {w});
     gradients.step_and_zero();
@@ -232,7 +232,7 @@ TEST_CASE("optimizers: a gradient that has moved since its zeros is overwritten"
 TEST_CASE("optimizers: a backward pass that does not reach a parameter forgets its zeros") {
     Device device;
     const auto always = make_single(device, "always"), sometimes = make_single(device, "sometimes");
-    Sgd optimizer({always, sometimes}, 0.1);
+    FusedSgd optimizer({always, sometimes}, 0.1);
     ZeroedGradients gradients(optimizer);
     backward_of_triples(device, gradients, {always, sometimes});
     Tensor memory = sometimes->gradient();

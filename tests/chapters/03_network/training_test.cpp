@@ -4,13 +4,11 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/max_pool2d.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/small_training.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/training.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/support/catch.hpp"
 
@@ -104,7 +102,7 @@ Run train(const std::string& name, std::uint64_t seed, bool with_adam, int epoch
     if (with_adam)
         optimizer = std::make_unique<Adam>(model->parameters());
     else
-        optimizer = std::make_unique<Sgd>(model->parameters(), 0.05);
+        optimizer = std::make_unique<FusedSgd>(model->parameters(), 0.05);
     Run run;
     Tape tape(device);
     SmallTraining small(device, *optimizer);

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

@@ -8,8 +8,8 @@
 
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
-#include "03_network/layers/relu.hpp"
 #include "03_network/layers/sequential.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "tests/chapters/support/gradients.hpp"

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "15_overlap/ddp.hpp"
 #include "tests/chapters/support/golden_training.hpp"

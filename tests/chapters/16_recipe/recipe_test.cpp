@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "16_recipe/clip_gradients.hpp"

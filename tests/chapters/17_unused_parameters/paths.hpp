@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/optimizers.hpp"
 #include "17_unused_parameters/find_unused.hpp"

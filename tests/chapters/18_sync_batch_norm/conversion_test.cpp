@@ -2,8 +2,7 @@
 // one rank learns from all samples.
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/conv2d.hpp"
-#include "03_network/layers/flatten.hpp"
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/replica.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/optimizers.hpp"
 #include "15_overlap/ddp.hpp"

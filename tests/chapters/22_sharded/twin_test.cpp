@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iomanip>
 
-#include "03_network/optimizers.hpp"
+#include "03_network/layers/fused_optimizers.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "22_sharded/sharded.hpp"
