@@ -115,23 +115,6 @@ void all_gather(Peers& peers, const Call& call, Stream& stream);
 // ---- The same with typed arguments
 
 template <class T>
-void parameter_server_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
-                                 ReduceOp op, Stream& stream, const std::string& name = "") {
-    const Call call = reduction_call("all_reduce", input, output, count, op, name);
-    parameter_server_all_reduce(peers, call, stream);
-}
-template <class T>
-void reduce_broadcast_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
-                                 ReduceOp op, Stream& stream, const std::string& name = "") {
-    const Call call = reduction_call("all_reduce", input, output, count, op, name);
-    reduce_broadcast_all_reduce(peers, call, stream);
-}
-template <class T>
-void ring_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
-                     Stream& stream, const std::string& name = "") {
-    ring_all_reduce(peers, reduction_call("all_reduce", input, output, count, op, name), stream);
-}
-template <class T>
 void two_shot_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
                          Stream& stream, const std::string& name = "") {
     two_shot_all_reduce(peers, reduction_call("all_reduce", input, output, count, op, name),

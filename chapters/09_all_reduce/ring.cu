@@ -21,46 +21,6 @@
 namespace ddp {
 namespace {
 
-// All threads of a block: to[i] = op(theirs[i], own[i]), or just theirs[i] unless `is_sum`.
-template <ReduceOp op, class Element>
-__device__ void receive_elements(void* to, const void* theirs, const void* own, std::size_t count,
-                                 bool is_sum, int divide_by) {
-    auto* target = static_cast<Element*>(to);
-    const GridRange columns = column_range(count);
-    const std::size_t step = columns.step;
-    by_several<4>(columns, [&]<std::size_t n>(std::size_t i) {
-        Element values[n];
-        for (std::size_t k = 0; k < n; k++)
-            values[k] = static_cast<const Element*>(theirs)[i + k * step];
-        if (is_sum) {
-            Element mine[n];  // copies, which are loaded as a whole
-            for (std::size_t k = 0; k < n; k++)
-                mine[k] = static_cast<const Element*>(own)[i + k * step];
-            for (std::size_t k = 0; k < n; k++)
-                add_to<op>(values[k], mine[k]);
-        }
-        for (std::size_t k = 0; k < n; k++) {
-            if (divide_by > 1)
-                finish_sum<op>(values[k], divide_by);
-            target[i + k * step] = values[k];
-        }
-    });
-}
-
-// Receives a slice in Packs. Leftover elements, and slices that aren't aligned, go one by one.
-template <class T>
-__device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
-                              bool is_sum, int divide_by) {
-    const std::size_t packs =
-        is_aligned(to) && is_aligned(theirs) && is_aligned(own) ? count / Pack<T>::size : 0;
-    const std::size_t done = packs * Pack<T>::size;
-    with_op(op, [&]<ReduceOp o>() {
-        receive_elements<o, Pack<T>>(to, theirs, own, packs, is_sum, divide_by);
-        receive_elements<o, T>(to + done, theirs + done, own + done, count - done, is_sum,
-                               divide_by);
-    });
-}
-
 // One block's place in the ring. All threads of the block call its functions together; those return
 // false if the run fails.
 template <class T>

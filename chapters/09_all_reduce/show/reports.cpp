@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "07_broadcast/show/pace.hpp"
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -10,7 +10,7 @@
 #include "05_ranks/world.hpp"
 #include "07_broadcast/show/algorithms.hpp"
 #include "09_all_reduce/cost.hpp"
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"

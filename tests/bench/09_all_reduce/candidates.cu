@@ -4,7 +4,7 @@
 
 #include "05_ranks/cores.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "09_all_reduce/support/further_all_reduces.hpp"
 #include "common/report/bench.hpp"
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <optional>
 
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "07_broadcast/broadcast.hpp"
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

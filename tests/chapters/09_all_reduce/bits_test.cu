@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "tests/chapters/09_all_reduce/mutants.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "09_all_reduce/cost.hpp"
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

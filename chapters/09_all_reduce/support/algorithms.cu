@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/algorithms.hpp"
+#include "09_all_reduce/support/algorithms.hpp"
 
 #include <bit>
 #include <cmath>
