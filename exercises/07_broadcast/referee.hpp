@@ -26,7 +26,7 @@ using Candidate =
 //
 // Task values: at least one rank finds that the right elements do not arrive in the right places.
 // Task same_verdict: all ranks return the same, even if only one of them sees a fault.
-// Task every_size: finds faults that show only with some counts, behind the end of the array, or
+// Task every_size: finds faults that show only with some counts, past the end of the array, or
 // when an array is used a second time.
 bool is_broadcast(Peers& peers, const Candidate& candidate);
 

@@ -128,7 +128,7 @@ std::vector<Fault> faults_of_size() {
         {"sends nothing if there are fewer elements than ranks", drop_few,
          "Try very few elements: one, for example."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
-        {"writes one element behind the end of the array", write_behind,
+        {"writes one element past the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
         {"works for each array once: when it gets the same array again, it does nothing",
