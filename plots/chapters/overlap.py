@@ -7,20 +7,11 @@ from shared import BLUE, ORANGE, GREEN, RED, GREY, TIMELINE, new_figure, bars
 
 
 def draw_overlap_link_timeline(measured):
-    """The same two steps over a simulated link that is as slow as backward."""
+    """Two steps over a simulated link that is as slow as backward."""
     return draw_two_steps(
         measured, {
             "off": "Over a slow link, without overlap: the buckets wait until backward has ended",
             "on": "Over the same link, with overlap: the buckets travel while backward runs",
-        })
-
-
-def draw_overlap_timeline(measured):
-    """A step of the training, without a link: first with overlap, then without."""
-    return draw_two_steps(
-        measured, {
-            "on": "A step in shared memory, with overlap: the same cores compute and communicate",
-            "off": "A step in shared memory, without overlap",
         })
 
 
@@ -211,7 +202,6 @@ def draw_bench_overlap(measured):
 
 DRAWINGS = {
     "overlap_link_timeline": draw_overlap_link_timeline,
-    "overlap_timeline": draw_overlap_timeline,
     "overlap": draw_network,
     "bench_traffic": draw_bench_traffic,
     "bench_train": draw_bench_train,

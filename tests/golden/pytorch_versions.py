@@ -107,7 +107,7 @@ SECTIONS = [("The loss and the graph", [
     ("load_weights_only", "`torch.load` of a file with a function in it",
      "safetensors, which has none: [19](19_checkpoint_failover/README.md#the-file)"),
     ("power_sgd_start", "where PowerSGD begins by default; may it begin at 1?",
-     "step 10; at 1 never: [15](15_overlap/README.md#far-fewer-bytes-powersgd)"),
+     "step 10; at 1 never: [15](15_overlap/powersgd.md)"),
     ("variables_of_torchrun", "the variables that `torchrun --nproc_per_node 2` sets",
      "[environment](environment.md)"),
     ("arguments_of_launch", "what `torch.distributed.launch` passes to the script",

@@ -72,7 +72,7 @@ void print(int ranks, const LinkSpeed& link, const LinkedSteps& steps) {
     Table table("A step over a simulated link as slow as backward, " +
                     format_bandwidth(link.bytes_per_second) + ", on " +
                     format_count(ranks, "rank") + " (medians of " + std::to_string(on.size()) + ")",
-                {"overlap", "the step", "backward", "communication", "waiting", "hidden"});
+                {"overlap", "the step", "backward", "communication", "exposed", "hidden"});
     const auto row = [&](const std::string& overlap, const StepParts& step,
                          const std::string& hidden) {
         table.row({overlap, format_seconds(step.whole), format_seconds(step.backward),

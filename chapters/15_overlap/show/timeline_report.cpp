@@ -21,7 +21,7 @@ double first_begin(const std::vector<StreamSpan>& spans) {
 
 struct StepOfRank {
     double begin_s = std::numeric_limits<double>::infinity(), end_s = 0;
-    double compute_s = 0, communication_s = 0, waiting_s = 0;
+    double compute_s = 0, communication_s = 0, exposed_s = 0;
 };
 
 std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
@@ -32,7 +32,7 @@ std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
         step.begin_s = std::min(step.begin_s, span.begin_s);
         step.end_s = std::max(step.end_s, span.end_s);
         if (span.what == waiting_for_gradients)
-            step.waiting_s += length_s;
+            step.exposed_s += length_s;
         else
             (span.track == "compute" ? step.compute_s : step.communication_s) += length_s;
     }
@@ -43,20 +43,18 @@ std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
 
 void show_timeline(const TwoSteps& steps, const std::string& note) {
     Table table("One step, and one without overlap",
-                {"overlap", "rank", "the step", "computing", "communicating", "of that hidden"});
+                {"overlap", "rank", "the step", "computing", "communicating", "exposed"});
     const auto add = [&](const std::string& overlap, const std::vector<StreamSpan>& spans) {
         for (const auto& [rank, step] : steps_by_rank(spans))
             table.row({overlap, std::to_string(rank), format_seconds(step.end_s - step.begin_s),
                        format_seconds(step.compute_s), format_seconds(step.communication_s),
-                       format_percent(step.communication_s > 0
-                                          ? std::max(0.0, 1 - step.waiting_s / step.communication_s)
-                                          : 1)});
+                       format_seconds(step.exposed_s)});
     };
     add("as asked", steps.usual);
     add("none", steps.without_overlap);
     table.note(
-        "Hidden is what backward did not wait for. Communicating includes waiting for other "
-        "ranks.");
+        "Exposed: how long the compute stream waits for gradients. Communicating includes waiting "
+        "for other ranks.");
     if (!note.empty())
         table.note(note);
     std::cout << table << "\n";

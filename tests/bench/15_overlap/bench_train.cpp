@@ -275,7 +275,7 @@ class TrainReport {
     bool has_pytorch_ = false;
     Table times_{"Training",
                  {"model", "ranks", "samples/s", "a step", "spread", "computing", "communicating",
-                  "waiting", "memory a rank"}};
+                  "exposed", "memory a rank"}};
     Table ratios_{"How many times as fast", {"this book", "as", "is", "at least"}};
 };
 
