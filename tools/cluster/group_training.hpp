@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "10_nodes/make_communicator.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "21_cluster/simulated_training.hpp"
 
 namespace ddp {

@@ -3,7 +3,7 @@
 // as slow as backward. Eight layers of equal size, and a bucket for each of them.
 #include "05_ranks/world.hpp"
 #include "15_overlap/show/step_watch.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {

@@ -8,7 +8,7 @@
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/linked_steps.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"

@@ -13,7 +13,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"

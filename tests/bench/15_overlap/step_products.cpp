@@ -1,7 +1,7 @@
 #include "tests/bench/15_overlap/step_products.hpp"
 
 #include "03_network/layers/matrix.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 
 namespace ddp {
 namespace {

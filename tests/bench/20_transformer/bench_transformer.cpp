@@ -12,7 +12,7 @@
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "15_overlap/training.hpp"
 #include "20_transformer/layers/step_memory.hpp"
 #include "20_transformer/token_loss.hpp"

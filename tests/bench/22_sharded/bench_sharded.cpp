@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

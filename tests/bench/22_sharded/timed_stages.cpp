@@ -3,7 +3,7 @@
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 #include "22_sharded/bill.hpp"
 #include "22_sharded/sharded.hpp"
 #include "common/report/bench.hpp"

@@ -1,4 +1,4 @@
-#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/support/timed_training.hpp"
 
 #include <algorithm>
 #include <array>
