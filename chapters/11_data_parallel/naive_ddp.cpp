@@ -25,6 +25,7 @@ NaiveDdp::NaiveDdp(Communicator& communicator, Device& device, Module& model)
 }
 
 void NaiveDdp::reduce_gradients(ReduceOp op) {
+    // In the first step: no kernel may spin on a rank that is still loading its kernels.
     first_backward_.wait_for_all_ranks(communicator_.rank(), device_.stream());
     Stream& stream = device_.stream();
     for (const auto& parameter : parameters_) {
