@@ -222,6 +222,7 @@ void check_traffic(const Case& one, OneCall& call) {
 }
 
 void check_case(const Case& one, const std::string& hint) {
+    trying(one.text() + hint);
     OneCall call(one);
     call.enqueue();
     call.stream.synchronize();
@@ -277,8 +278,6 @@ void check_softmax() {
     check_case({{3, 2, 37, 41}, {41, 13, 29}, true, mixed}, "The case: many rows.");
     check_work();
 }
-
-// ---- Task no_keys
 
 void check_no_keys() {
     check_merge_of({}, {}, "The case: neither side has a score.");
