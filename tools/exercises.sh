@@ -49,20 +49,23 @@ next_task() {                                                               # CH
     done < <(tasks_of "$1" "$2")
 }
 
-require_begun() {  # the reader's all-reduce
-    [[ -e $root/my/09_all_reduce/halving_doubling.cu ]] ||
-        bad_input "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09."
-}
-# An exercise whose answer takes part in a chapter's program or in a bench, as "mine".
-require_solved() {  # PROGRAM
-    local chapter exercise wanted count
-    wanted=$(sed -n "s/^ddp_bring_along($1 \([a-z0-9_]*\) .*/\1/p" "$root/exercises/CMakeLists.txt")
-    [[ -n $wanted ]] || bad_input "'--algorithm mine' is for: ./book run 07, ./book run 15 and ./book bench all_reduce."
-    read -r chapter exercise < <(exercises | grep " $wanted\$")
-    count=$(tasks_of "$chapter" "$exercise" | wc -l)
-    [[ $(grep -c . "$(record_of "$chapter" "$exercise" solved)" 2>/dev/null) == "$count" ]] ||
-        bad_input "--algorithm mine runs your my/$(file_of "$chapter" "$exercise"), which is not solved yet:" \
-            "./book check ${chapter%%_*} says what is next."
+has_begun() { [[ $(diff -q "$root/my/$(file_of "$1" "$2")" "$(stub_of "$1" "$2")" 2>/dev/null) ]]; }  # CHAPTER EXERCISE
+has_solved() { [[ -z $(next_task "$1" "$2") ]]; }  # CHAPTER EXERCISE
+# The exercises whose answers can take part in a chapter's program, in a bench or in what is explored, as "mine".
+brought_along() { sed -n "s/^ddp_[a-z_]*($1 \([a-z0-9_]*\) .*/\1/p" "$root/exercises/CMakeLists.txt"; }  # PROGRAM
+# Sets `mine` to the last of those exercises that the reader has begun or solved.
+find_mine() {  # begun|solved EXERCISES, one a line
+    local chapter exercise first=''
+    mine=''
+    [[ -n $2 ]] || bad_input "'--algorithm mine' is for: ./book run 07, ./book run 15, ./book bench all_reduce and ./book explore all_reduce."
+    while read -r chapter exercise; do
+        grep -qx "$exercise" <<<"$2" || continue
+        first=${first:-$chapter $exercise}
+        ! "has_$1" "$chapter" "$exercise" || mine=$exercise
+    done < <(exercises)
+    read -r chapter exercise <<<"$first"
+    [[ -n $mine ]] || bad_input "--algorithm mine runs your my/$(file_of "$chapter" "$exercise"), which is not $1 yet:" \
+        "./book check ${chapter%%_*} says what is next."
 }
 
 check() {
@@ -212,7 +215,7 @@ progress_row() {  # CHAPTER EXERCISE
     all=$(tasks_of "$1" "$2" | wc -l)
     count=$(grep -c . "$solved" 2>/dev/null || true)
     next=$(next_task "$1" "$2")
-    if [[ ! -e $root/my/$file ]] || cmp -s "$root/my/$file" "$(stub_of "$1" "$2")"; then
+    if ! has_begun "$1" "$2"; then
         state="not begun"
     elif [[ $root/my/$file -nt $solved ]]; then
         next+="${next:+, }edited since its last check"

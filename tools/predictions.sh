@@ -127,7 +127,6 @@ places() {  # README TEXT: where the sections are that the text links, one a lin
 import_predictions() {
     local text line chapter='' dated='' number added=0 place=0
     [[ -f $1 && -r $1 ]] || bad_input "There is no file $1: \"Save my answers\" in the web edition makes one."
-    (($(wc -c <"$1") <= 1 << 20)) || bad_input "$1 is longer than 1 MiB, and so no file of the web edition's answers."
     text=$(tr -d '\r' <"$1" | tr '\000-\011\013-\037\177' '[?*]')  # what is kept is printed on a terminal
     while IFS= read -r line; do
         place=$((place + 1))

@@ -86,8 +86,8 @@ under() {  # torch [--ranks N] [--algorithm mine] [SCRIPT its options]
                 shift
                 ;;
             --algorithm)
-                [[ ${2:-} == mine ]] || bad_input "--algorithm takes mine: your answer to the exercise of chapter 09."
-                require_solved bench_all_reduce
+                [[ ${2:-} == mine ]] || bad_input "--algorithm takes mine: your answer to chapter 09's halving_doubling."
+                find_mine solved halving_doubling
                 module=mine
                 shift
                 ;;

@@ -99,7 +99,7 @@ expect_sentence 2 "$unsolved" ./book run 1 --algorithm mine
 answer ''
 expect 0 "  All of it is solved." ./book check 1
 expect 0 "this is 01_line with 3 options, the last --quick" ./book run 1 --algorithm mine --quick
-[[ -x build/cpu/bin/line_mine ]] || complain "this was not the program with the answer"
+[[ -x build/cpu/bin/line_slope_mine ]] || complain "this was not the program with the answer"
 expect 0 "done       2 of 2   -" ./book progress
 expect 0 "There is nothing to hint at, because this is solved: slope." ./book check 1 --hint
 git checkout -q exercises 2>/dev/null

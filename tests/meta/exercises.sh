@@ -117,4 +117,15 @@ for readme in exercises/*/README.md; do
     twice=$(sed -n "s/^## Task \`\([a-z0-9_]*\)\`.*/\1/p" "$readme" | sort | uniq -d | xargs)
     [[ -z $twice ]] || complain "$readme has two tasks of the same name: $twice"
 done
+
+# Of several answers that a program takes, the last one that is solved takes part.
+# shellcheck disable=SC2317  # find_mine calls them
+mine_of() (  # EXERCISE...
+    # shellcheck source=tools/exercises.sh
+    . tools/exercises.sh
+    exercises() { printf '01_x %s\n' first second third; }
+    has_solved() { [[ $2 != third ]]; }
+    find_mine solved "$(printf '%s\n' "$@")" && echo "$mine"
+)
+[[ $(mine_of third second first) == second ]] || complain "of three answers, the last is not solved: $(mine_of third second first) takes part"
 finish

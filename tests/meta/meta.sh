@@ -54,7 +54,7 @@ little_book() {
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
     mkdir -p "$dir/exercises/support"
-    sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
+    sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_explore(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/tests/bench/CMakeLists.txt" "$dir/tests/bench"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"
     cp "$root/exercises/support/"* "$dir/exercises/support"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The explorer with a right answer, and with wrong ones: explored.sh RIGHT WRONG...
+# The explorer with a right answer, and with wrong ones: explored.sh FINDS RIGHT WRONG...
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/../meta/meta.sh"
-expect 0 "mine" "$1" --algorithm mine
+expect 0 "mine" "$2" --algorithm mine
 [[ $output == *none* && $output != *"none yet"* ]] || complain "the solution was not explored: $output"
-for program in "${@:2}"; do
-    expect 1 "race at rank" "$program" --algorithm mine
+for program in "${@:3}"; do
+    expect 1 "$1" "$program" --algorithm mine
 done
 finish
