@@ -8,8 +8,8 @@
 #include "20_transformer/layers/attention_picture.hpp"
 #include "20_transformer/show/five_report.hpp"
 #include "20_transformer/show/training_view.hpp"
-#include "20_transformer/show/translation_run.hpp"
 #include "20_transformer/words/scores.hpp"
+#include "20_transformer/words/translation_options.hpp"
 
 namespace {
 

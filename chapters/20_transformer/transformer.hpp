@@ -27,7 +27,7 @@ struct TransformerOptions {
     double dropout = 0.1;
     bool norm_first = true;
     bool tie_embeddings = true;  // one table for source, target and output
-    bool decoder_only = false;   // no encoder: layers/decoder_only.hpp
+    bool decoder_only = false;   // no encoder: decoder_only.hpp
 };
 
 // Returns the options. Throws std::invalid_argument for sizes that make no model.
@@ -83,7 +83,7 @@ class Transformer : public TranslationModel {
     // Makes a Decoding, which keeps what it has computed.
     NextScores begin_decoding(const Tokens& sources) override;
 
-    // Calls `end` behind each part of every forward from now on. An empty function ends that.
+    // Calls `end` after each part of every forward from now on. An empty function ends that.
     void observe(EndOfPart end) { end_of_part_ = std::move(end); }
 
     Parameters parameters() const override { return layers_.parameters(); }

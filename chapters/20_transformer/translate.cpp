@@ -1,8 +1,8 @@
 // The search for one batch of sources; a row is a beginning of a translation:
 //
 //     begin     the model reads the sources
-//     next      the scores of every token behind every row
-//     extend    of each sentence: the best `beam` of its rows with every token behind them; what
+//     next      the scores of every token after every row
+//     extend    of each sentence: the best `beam` of its rows with every token after them; what
 //               ends in end_token is a candidate, the others are the new rows
 //     drop      the rows that cannot win any more, until none is left, or the sentence is as long
 //               as it may be
@@ -23,7 +23,7 @@
 
 #include "19_checkpoint_failover/state/checkpoints.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
-#include "20_transformer/layers/decoder_only.hpp"
+#include "20_transformer/decoder_only.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/tokenizer_json.hpp"
 #include "common/data/file.hpp"

@@ -24,7 +24,7 @@
 #include "15_overlap/compression.hpp"
 #include "16_recipe/clip_gradients.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
-#include "20_transformer/layers/decoder_only.hpp"
+#include "20_transformer/decoder_only.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "20_transformer/layers/decoder_only.hpp"
+#include "20_transformer/decoder_only.hpp"
 #include "20_transformer/translate.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/utf8.hpp"

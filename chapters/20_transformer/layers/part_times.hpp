@@ -1,10 +1,10 @@
 #pragma once
-// Times the parts of a model whose forward is not a row: a boundary on the tape behind each part.
+// Times the parts of a model whose forward is not a row: a boundary on the tape after each part.
 //
 //     forward      source | encoder layer 0 | ... | target | decoder layer 0 | ... | scores | loss
 //     backward  <- source | encoder layer 0 | ... | target | decoder layer 0 | ... | scores | loss
 //
-// Forward passes a boundary when the part before it is enqueued; backward, when the one behind is.
+// Forward passes a boundary when the part before it is enqueued; backward, when the next one is.
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace ddp {
 
-// Called in forward behind each part of a model, such as "encoder layer 0", with what the part has
+// Called in forward after each part of a model, such as "encoder layer 0", with what the part has
 // computed. Forward goes on with what it returns: x, or x behind a boundary.
 using EndOfPart = std::function<Variable(Variable x, const std::string& part)>;
 

@@ -1,12 +1,13 @@
 // Every operation of forward keeps its result until backward has passed. Numbers that are kept for
 // a token, of width W, with hidden layers F wide, H heads and sentences of T tokens:
 //
-//     an attention       query, key, value, values' sums, out_proj: 5 W; weights, dropped out: 2 H
-//     T a feed-forward     linear1, relu, dropout: 3 F; linear2: W around each        layer norm,
-//     and its input without mean and spread: 2 W; dropout, sum: 2 W an encoder layer   (5 W + 2 H
-//     T) + (3 F + W) + 2 x 4 W         = 14 W + 3 F + 2 H T a decoder layer    2 x (5 W + 2 H T) +
-//     (3 F + W) + 3 x 4 W     = 23 W + 3 F + 4 H T the rest           two embeddings, dropped out;
-//     two norms      =  8 W the scores         one for each token of the vocabulary        =  V
+//     an attention    query, key, value, values' sums, out_proj: 5 W; weights, dropped out: 2 H T
+//     a feed-forward  linear1, relu, dropout: 3 F; linear2: W
+//     around each     layer norm, and its input without mean and spread: 2 W; dropout, sum: 2 W
+//     an encoder layer   (5 W + 2 H T) + (3 F + W) + 2 x 4 W      = 14 W + 3 F + 2 H T
+//     a decoder layer    2 x (5 W + 2 H T) + (3 F + W) + 3 x 4 W  = 23 W + 3 F + 4 H T
+//     the rest        two embeddings, dropped out; two norms      = 8 W
+//     the scores      one for each token of the vocabulary        = V
 #include "20_transformer/layers/step_memory.hpp"
 
 #include "20_transformer/token_loss.hpp"

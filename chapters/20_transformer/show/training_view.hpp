@@ -1,11 +1,12 @@
 #pragma once
-// A training while it runs, as rank 0 shows it: a line for each epoch on the terminal, the table of
-// the run, and out/run.jsonl, which `./book watch` draws.
+// A training as rank 0 shows it. While it runs: a line per epoch on the terminal, the table of the
+// run, and out/run.jsonl, which `./book watch` draws. At its end: translations and results.
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
 
+#include "20_transformer/translate.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/progress.hpp"
@@ -39,5 +40,13 @@ class TrainingView {
     int shown_steps_ = 0;
     double loss_ = 0, tokens_per_second_ = 0;
 };
+
+// Prints the sentences with their translations; if there are more than `most`, so many of them, the
+// wrong ones first.
+void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most);
+
+// Prints how the training went, and how many held-out sentences are right.
+void show_result(const TranslationResult& result, const TranslationData& data,
+                 const HeldOut& held_out, int world_size);
 
 }  // namespace ddp

@@ -1,7 +1,7 @@
 //     twenty-one<tab>ventuno
 //     the cat<tab>il gatto
 //
-// Every byte of the file was written by somebody else: each line is checked before it is believed.
+// The file is a stranger's: each line is checked before it is believed.
 #include "20_transformer/words/pairs.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PairLine {
         if (!is_utf8(line))
             fail("is not UTF-8: convert the file (iconv -t UTF-8).");
         const std::size_t tab = line.find('\t');
-        return {side(line.substr(0, tab), "before"), side(line.substr(tab + 1), "behind"), ""};
+        return {side(line.substr(0, tab), "before"), side(line.substr(tab + 1), "after"), ""};
     }
 
   private:

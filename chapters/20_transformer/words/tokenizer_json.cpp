@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/words/byte_pairs.hpp"
 #include "20_transformer/words/word_tokenizer.hpp"
 #include "common/data/file.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/words/byte_pairs.hpp"
 #include "20_transformer/words/tokenizer_json.hpp"
 #include "20_transformer/words/word_tokenizer.hpp"
 #include "common/report/options.hpp"

@@ -1,7 +1,7 @@
 // Measures how far the averaged gradient of a step is from the gradient of the whole batch, where
 // the ranks have different numbers of tokens: with each rank's own divisor, and with one for all.
 #include "05_ranks/world.hpp"
-#include "20_transformer/show/translation_run.hpp"
+#include "20_transformer/words/translation_options.hpp"
 #include "tests/bench/20_transformer/uneven_tokens.hpp"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "20_transformer/show/translation_run.hpp"
 #include "20_transformer/translation_training.hpp"
+#include "20_transformer/words/translation_options.hpp"
 #include "tests/chapters/20_transformer/twin.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

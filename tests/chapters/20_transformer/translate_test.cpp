@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "20_transformer/layers/decoding.hpp"
-#include "20_transformer/show/translation_run.hpp"
 #include "20_transformer/translation_training.hpp"
+#include "20_transformer/words/translation_options.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

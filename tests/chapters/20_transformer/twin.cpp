@@ -4,7 +4,7 @@
 #include <iomanip>
 #include <span>
 
-#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/words/byte_pairs.hpp"
 #include "20_transformer/words/numerals.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

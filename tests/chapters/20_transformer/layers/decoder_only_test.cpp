@@ -1,6 +1,6 @@
 // The model without an encoder: no token sees a later one, no loss is for the source, and decoding
 // says what the whole model says.
-#include "20_transformer/layers/decoder_only.hpp"
+#include "20_transformer/decoder_only.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/words/tokenizer.hpp"
 #include "tests/chapters/support/gradients.hpp"

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <map>
-#include <random>
 #include <set>
 
 #include "tests/common/data/files.hpp"
@@ -106,26 +105,6 @@ TEST_CASE("descriptions: a damaged file is refused in one sentence, or what it h
             advice);
     REQUIRE(refusal("Package: \xE8\n", italian_file) ==
             "'Translation-en', line 1, is not UTF-8" + advice);
-    std::mt19937 random(19);
-    int refused = 0;
-    const Bytes good(italian_file.begin(), italian_file.end());
-    for (int i = 0; i < 4000; i++) {
-        const Bytes bad = mutated(good, random);
-        std::vector<SentencePair> pairs;
-        const std::string message = data_error([&] {
-            pairs = join_descriptions(english_file, std::string(bad.begin(), bad.end()),
-                                      DescriptionParts::all);
-        });
-        refused += !message.empty();
-        if (!message.empty()) {
-            REQUIRE(message.starts_with("'Translation-it'"));
-            REQUIRE((message.ends_with("`./book data translations`.") &&
-                     message.find('\n') == std::string::npos));
-        }
-        for (const SentencePair& pair : pairs)  // what is joined could stand in a file of pairs
-            REQUIRE(parse_pairs(pair.source + '\t' + pair.target, "x")[0].target == pair.target);
-    }
-    REQUIRE((refused > 400 && refused < 3600));
 }
 
 }  // namespace ddp::test

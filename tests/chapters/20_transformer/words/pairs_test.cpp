@@ -53,36 +53,16 @@ TEST_CASE("pairs: a bad line is named by its number") {
             "'a.tsv', line 2, has nothing before its tab: write the sentence there, or delete the "
             "line.");
     REQUIRE(refusal_of("a\t") ==
-            "'a.tsv', line 1, has nothing behind its tab: write the sentence there, or delete the "
+            "'a.tsv', line 1, has nothing after its tab: write the sentence there, or delete the "
             "line.");
     REQUIRE(refusal_of("a\t" + std::string(4097, 'b')) ==
-            "'a.tsv', line 1, has a sentence of 4097 bytes behind its tab, and at most 4096 are "
+            "'a.tsv', line 1, has a sentence of 4097 bytes after its tab, and at most 4096 are "
             "read: split it.");
     REQUIRE(refusal_of("a\t" + std::string(4096, 'b')).empty());
     REQUIRE(refusal_of("\x1B[2J\tb") ==
             "'a.tsv', line 1, has a control character before its tab: delete it.");
     REQUIRE(data_error([] { load_pairs("/nowhere/a.tsv", 1); }) ==
             "'/nowhere/a.tsv' was not found: check the path.");
-}
-
-TEST_CASE("pairs: a damaged file loads, or is refused in one sentence") {
-    std::string text;
-    for (int i = 0; i < 40; i++)
-        text +=
-            "the city number " + std::to_string(i) + "\tla città è la " + std::to_string(i) + "\n";
-    const Bytes good(text.begin(), text.end());
-    std::mt19937 random(18);
-    int refused = 0;
-    for (int i = 0; i < 4000; i++) {
-        const Bytes bad = mutated(good, random);
-        const std::string message = refusal_of(std::string(bad.begin(), bad.end()));
-        refused += !message.empty();
-        if (!message.empty()) {
-            REQUIRE(message.starts_with("'a.tsv'"));
-            REQUIRE((message.ends_with('.') && message.find('\n') == std::string::npos));
-        }
-    }
-    REQUIRE((refused > 400 && refused < 3600));
 }
 
 TEST_CASE("splits: each group in one, each sentence in one, every pair somewhere") {

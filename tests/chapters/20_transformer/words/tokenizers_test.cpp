@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/words/byte_pairs.hpp"
 #include "20_transformer/words/numerals.hpp"
 #include "20_transformer/words/tokenizer_json.hpp"
 #include "20_transformer/words/word_tokenizer.hpp"

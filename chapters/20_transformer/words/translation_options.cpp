@@ -1,17 +1,8 @@
-#include "20_transformer/show/translation_run.hpp"
+#include "20_transformer/words/translation_options.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <iostream>
-#include <numeric>
-
-#include "11_data_parallel/replica.hpp"
 #include "19_checkpoint_failover/state/checkpoints.hpp"
 #include "20_transformer/words/numerals.hpp"
 #include "20_transformer/words/package_descriptions.hpp"
-#include "20_transformer/words/scores.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -53,7 +44,7 @@ void add_translation_options(Options& parser, TranslationSettings& options) {
     parser.add_double("--clip", options.clip, {1e-9, 1e9}, "the longest gradient");
     parser.add_int("--every", options.every, {1, 1'000'000}, "steps between two checkpoints");
     parser.add_int("--beam", options.beam, {1, 50}, "beginnings that the search keeps");
-    parser.add_flag("--post-norm", options.post_norm, "normalise behind each sum, not before");
+    parser.add_flag("--post-norm", options.post_norm, "normalise after each sum, not before");
     parser.add_flag("--untied", options.untied, "source, target and output have own embeddings");
     parser.add_flag("--decoder-only", options.decoder_only,
                     "no encoder: one stack of twice the layers reads source and target");
@@ -132,52 +123,6 @@ TranslationPlan plan_of(const TranslationSettings& options, const CommonOptions&
     plan.seed = common.seed;
     plan.checkpoints = {.folder = folder, .every = options.every};
     return plan;
-}
-
-void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most) {
-    std::vector<std::size_t> order(held_out.sources.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto is_right = [&](std::size_t i) {
-        return held_out.expected[i] == held_out.translated[i];
-    };
-    if (order.size() > most) {
-        std::stable_partition(order.begin(), order.end(), std::not_fn(is_right));
-        order.resize(most);
-    }
-    Table table(title, {"source", "translation", "it is"});
-    for (const std::size_t i : order)
-        table.row({held_out.sources[i], held_out.translated[i], is_right(i) ? "right" : "wrong"});
-    std::cout << table << std::endl;
-}
-
-void show_result(const TranslationResult& result, const TranslationData& data,
-                 const HeldOut& held_out, int world_size) {
-    Table table("The training, and " +
-                    format_count(static_cast<std::int64_t>(held_out.sources.size())) +
-                    " sentences that it has not seen",
-                {"what", "how much"});
-    table.row({"steps", format_count(result.steps)});
-    table.row({"vocabulary", format_count(data.tokenizer->size(), "token")});
-    if (result.tokens > 0) {  // a call after the end of the training makes no step
-        table.row({"seconds of training", format_fixed(result.seconds, 1)});
-        table.row({"tokens a second",
-                   format_count(static_cast<std::int64_t>(static_cast<double>(result.tokens) /
-                                                          std::max(result.seconds, 1e-9)))});
-        table.row({"validation loss for a token", format_fixed(result.validation_loss, 4)});
-    }
-    const ErrorCounts errors = held_out.counted<ErrorCounts>();
-    table.row({"translated without a mistake",
-               std::to_string(errors.right_sentences) + " (" +
-                   format_percent(static_cast<double>(errors.right_sentences) /
-                                  static_cast<double>(errors.sentences)) +
-                   ")"});
-    if (data.corpus.name != "numerals") {  // whose translations are single words
-        table.row({"BLEU", format_fixed(held_out.counted<BleuCounts>().score(), 1)});
-        table.row({"chrF", format_fixed(held_out.counted<ChrfCounts>().score(), 1)});
-    }
-    table.row({"wrong characters", format_percent(errors.character_error_rate())});
-    table.row({"seconds of translating", format_fixed(held_out.seconds, 1)});
-    std::cout << table << text_of_equal_replicas(world_size, result.hash) << "\n";
 }
 
 }  // namespace ddp

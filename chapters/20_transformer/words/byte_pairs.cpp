@@ -14,7 +14,7 @@
 // grammar is needed: what occurs together becomes one. A word that was never seen is made of the
 // same pieces: trentadue is _trent a d u e. No merge crosses the end of a word, so a word has the
 // same tokens in all sentences.
-#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/words/byte_pairs.hpp"
 
 #include <cctype>
 #include <mutex>

@@ -1,11 +1,6 @@
 #pragma once
 // A transformer without an encoder, as in GPT (Radford et al., 2018): a language model, whose text
-// is the source with its translation behind it. end_token and begin_token stand between the two.
-//
-//     tokens in    s1 s2 s3 end begin t1  t2          each sees itself and all before it
-//     wanted       .  .  .  .   t1    t2  end         . is pad_token: no loss, no gradient
-//
-// Its layers are those of the encoder, with the decoder's mask.
+// is the source with its translation after it.
 #include <memory>
 
 #include "20_transformer/transformer.hpp"

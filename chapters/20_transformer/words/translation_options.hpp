@@ -1,10 +1,10 @@
 #pragma once
-// The program's sentences and sizes, and the tables of its results.
+// The program's options, and the sentences, sizes and folder that they ask for.
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "20_transformer/translate.hpp"
+#include "05_ranks/world.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "common/report/options.hpp"
 
@@ -41,13 +41,5 @@ std::filesystem::path begin_folder(World& world, const TranslationSettings& sett
 // Returns the plan that the options describe; `folder` is for the checkpoints.
 TranslationPlan plan_of(const TranslationSettings& settings, const CommonOptions& common,
                         const std::filesystem::path& folder);
-
-// Prints the sentences with their translations; if there are more than `most`, so many of them, the
-// wrong ones first.
-void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most);
-
-// Prints how the training went, and how many held-out sentences are right.
-void show_result(const TranslationResult& result, const TranslationData& data,
-                 const HeldOut& held_out, int world_size);
 
 }  // namespace ddp

@@ -1,4 +1,15 @@
-#include "20_transformer/layers/decoder_only.hpp"
+// A language model that translates. S texts of L tokens, width W, vocabulary V; end_token and
+// begin_token stand between the source and its translation:
+//
+//     tokens in   s1 s2 s3 end begin t1  t2         each sees itself and all before it
+//     wanted      .  .  .  .   t1    t2  end        . is pad_token: no loss, no gradient
+//
+//     text [S, L] -> embedding, dropout [S L, W] -> 2 x layers: self-attention that looks back,
+//     feed-forward -> norm -> token scores [S L, V]
+//
+// Embedding and scores share one table, unless they are untied: one parameter with two uses, whose
+// gradient is final only where backward ends.
+#include "20_transformer/decoder_only.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -28,6 +39,7 @@ DecoderOnlyTransformer::DecoderOnlyTransformer(Device& device, const Transformer
       stack_(make_stack<EncoderLayer>("decoder", 2 * o.layers,
                                       {layers_, device, options_, random, masks})),
       norm_(layers_.add<LayerNorm>("decoder.norm", device, o.width)),
+      // Tied, the scores use the same parameter again.
       output_(layers_.add<TokenScores>(
           "output", o.tie_embeddings ? table_ : make_table("output", device, o))) {
     draw_matrices(parameters(), random);
@@ -37,6 +49,7 @@ Variable DecoderOnlyTransformer::forward(Tape& tape, const Tokens& /*source*/, c
     if (text.shape().size() != 2)
         throw std::invalid_argument("a language model takes a tensor [sentences, length], not " +
                                     to_string(text.shape()));
+    // The mask alone makes a decoder of the encoder's layers.
     const AttentionMask looking_back{lengths_without_padding(text), true};
     Variable x = dropout_.forward(embedding_.forward(tape, text));
     for (EncoderLayer& layer : stack_)
@@ -49,22 +62,26 @@ NextScores DecoderOnlyTransformer::begin_decoding(const Tokens& sources) {
         throw std::logic_error("call set_training(false) before decoding");
     const auto length = static_cast<std::size_t>(sources.dim(1));
     const std::vector<int> tokens = sources.to_host();
-    std::vector<std::vector<int>> texts;  // by row, all that is known so far
+    // The text of each row so far: its source, without the padding.
+    std::vector<std::vector<int>> texts;
     for (auto from = tokens.begin(); from != tokens.end(); from += length)
         texts.emplace_back(from, std::find(from, from + length, pad_token));
 
+    // Decodes one token more of each row.
     return [this, &device = sources.device(), texts](const std::vector<int>& last,
                                                      const std::vector<int>& from_row) mutable {
+        // A row may go on with another row's text, as a beam does.
         std::vector<std::vector<int>> grown;
         for (std::size_t row = 0; row < last.size(); row++) {
             grown.push_back(texts.at(static_cast<std::size_t>(from_row.at(row))));
             grown.back().push_back(last[row]);
         }
         texts = std::move(grown);
+        // All of it is computed again: this model keeps no keys and values.
         const Tokens rows = padded(device, texts);
         Tape tape(device, Recording::off);
         const Tensor all = forward(tape, {}, rows).value();
-        // Take only the scores behind the last token of each row.
+        // Take only the scores after the last token of each row.
         std::vector<float> scores;
         for (std::size_t row = 0; row < texts.size(); row++) {
             const std::size_t place = row * rows.dim(1) + texts[row].size() - 1;
