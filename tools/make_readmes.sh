@@ -172,22 +172,25 @@ minutes() {  # README EXERCISE: the line for a chapter or, in a README of exerci
     elif [[ $2 ]]; then
         echo "*About $(minutes_of_exercise "$folder" "$2") minutes.*"
     else
-        echo "*$(minutes_of_chapter "$folder" | sed 's/, \(.*\)/ minutes to read and run, \1 with the files marked ●/').*"
+        echo "*$(minutes_of_chapter "$folder" | sed 's/^\(.*\), \1$/\1 minutes; the text shows the whole program/
+            s/, \(.*\)/ minutes to read and run, \1 with the files marked ●/').*"
     fi
 }
 marked_files() {  # README: the files of the first reading
     sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1" | sed '/^$/d'
 }
-# minutes_of_chapter FOLDER: as "25 to 45, 60 to 105": to read and run it, and with the files of the first reading. The first of two
-# numbers is for who knows the subject; a student has estimated 1.8 times as long for the text, and 1.7 times for the code.
+# minutes_of_chapter FOLDER: as "25 to 55, 60 to 105": to read and run it, and with the files of the first reading, less what the text
+# shows of them. The first of two numbers is for who knows the subject; a student has estimated 2.2 times as long for the text, and 1.5
+# times for the code.
 minutes_of_chapter() {
     local files text code
     text=$(reading_seconds <"$1/README.md")
     mapfile -t files < <(marked_files "$1/README.md")
-    code=$((6 * $(cd "$1" && lines /dev/null "${files[@]}")))
-    echo "$(rounded "$text") to $(rounded $((text * 18 / 10)))," \
-        "$(rounded $((text + code))) to $(rounded $((text * 18 / 10 + code * 17 / 10)))"
+    code=$((6 * ($(cd "$1" && lines /dev/null "${files[@]}") - $(excerpts "$1/README.md" | lines))))
+    echo "$(rounded "$text") to $(rounded $((text * 22 / 10)))," \
+        "$(rounded $((text + code))) to $(rounded $((text * 22 / 10 + code * 15 / 10)))"
 }
+excerpts() { sed -nE "/^<!-- excerpt: /,/^$fence\$/{ \@^<!--|^$fence|^(//|#) [^ ]*/[^ ]*\$@d; p; }" "$1"; }  # README: their code
 minutes_of_exercise() {  # FOLDER EXERCISE: to read text and contract, to think about each task, and to write the lines of the solution
     local text read written
     text=$(sed -n "/^# Exercise \`$2\`/,/^# Exercise \`/{ /^# /d; p; }" "$1/README.md")

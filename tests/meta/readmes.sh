@@ -148,6 +148,7 @@ times() { printf "$2%.0s" $(seq "$1"); }
 mkdir -p "$book/exercises/01_x" "$book/solutions/01_x"
 {
     printf '# 01 X\n\n<!-- minutes -->\n\n'
+    printf '%s\n' '<!-- excerpt: 01_x/x.cu: loop() -->' '```cpp' '// 01_x/x.cu' "$(sed -n '/loop/,$p' "$book/chapters/01_x/x.cu")" '```'
     times 1200 'a [word](x) - '
     printf '\n\n    '
     times 25 'line\n\n    '
@@ -160,14 +161,14 @@ cp "$readme" "$scratch/before"
 { times 150 'int i;\n\n' && times 49 '// why\n'; } >"$book/chapters/01_x/y.cu"  # x.cu has 21 lines
 overview=$book/chapters/README.md && printf '*About %s minutes.*\n' 10 no 25 >"$book/exercises/01_x/README.md"
 printf '%s\n' '| 01 | [x](01_x) | What? | 10, 10 | 5 | 00 |' '| 10 | no |' >"$overview"
-make 1 'chapters/01_x/README.md:3: "" is "*25 to 45 minutes to read and run, 45 to 80 with the files marked ●.*" now' --check --only excerpt
-[[ $output == *'chapters/README.md:1: "10, 10 | 5" is "25 to 45, 45 to 80 | 35" now'* ]] || complain "the overview is not looked at: $output"
+make 1 'chapters/01_x/README.md:3: "" is "*25 to 55 minutes to read and run, 45 to 90 with the files marked ●.*" now' --check --only excerpt
+[[ $output == *'chapters/README.md:1: "10, 10 | 5" is "25 to 55, 45 to 90 | 35" now'* ]] || complain "the overview is not looked at: $output"
 make 0 ""
 [[ $(sed 4d "$readme") == "$(cat "$scratch/before")" ]] || complain "the minutes have changed more: $(diff "$readme" "$scratch/before")"
-[[ $(cat "$overview") == $'| 01 | [x](01_x) | What? | 25 to 45, 45 to 80 | 35 | 00 |\n| 10 | no |' ]] || complain "the overview is: $(cat "$overview")"
+[[ $(cat "$overview") == $'| 01 | [x](01_x) | What? | 25 to 55, 45 to 90 | 35 | 00 |\n| 10 | no |' ]] || complain "the overview is: $(cat "$overview")"
 make 0 "" --check
 times 1200 'a word ' >>"$readme"
-make 1 'marked ●.*" is "*45 to 80 minutes to read and run, 65 to 120 with' --check
+make 1 'marked ●.*" is "*45 to 100 minutes to read and run, 65 to 135 with' --check
 rm "$overview"
 {
     # shellcheck disable=SC2016  # the backquotes are Markdown's
