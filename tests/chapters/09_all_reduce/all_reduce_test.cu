@@ -285,8 +285,12 @@ TEST_CASE("all-reduces of the same count by two algorithms are diagnosed") {
         Peers peers(rank, 1 << 20);
         Stream stream;
         ArenaBuffer<float> data = peers.allocate<float>(1000);
-        const auto reduce = rank.rank() == 1 ? ring_all_reduce<float> : two_shot_all_reduce<float>;
-        reduce(peers, data.data(), data.data(), 1000, ReduceOp::sum, stream, "gradients");
+        const Call call = reduction_call("all_reduce", data.data(), data.data(), 1000,
+                                         ReduceOp::sum, "gradients");
+        if (rank.rank() == 1)
+            ring_all_reduce(peers, call, stream);
+        else
+            two_shot_all_reduce(peers, call, stream);
         peers.synchronize(stream);
         rank.barrier();
     });
