@@ -163,7 +163,7 @@ __global__ void reduce_by_warps(std::size_t n, const T* values, T* results) {
 
 // Returns the value of this thread's share of the array. Most of the time now goes into reading, so
 // each thread reads 32 elements at a time for 32 sums that do not wait for one another. On a GPU 32
-// reads are in flight at once; on a CPU the sums fill the lanes of the vector units.
+// reads are in flight together; on a CPU the sums fill the lanes of the vector units.
 template <ReduceOp op, unsigned int sum_count, class T>
 __device__ T combine_share(std::size_t n, const T* __restrict__ values) {
     const GridRange share = grid_range(n);

@@ -1,5 +1,5 @@
 #pragma once
-// A launch returns at once: what the host reads before, and after, it has waited.
+// A launch returns immediately: what the host reads before, and after, it has waited.
 #include <cstddef>
 
 namespace ddp {

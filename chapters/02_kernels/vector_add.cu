@@ -58,7 +58,7 @@ std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<
     Stream stream;
     launch(stream, {blocks, threads}, add_elements, n, device_a.data(), device_b.data(),
            device_sum.data());
-    // The launch has returned at once. Wait until the device is done; then copy the sums.
+    // The launch has returned already. Wait until the device is done; then copy the sums.
     stream.synchronize();
     return device_sum.to_host_now();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The chapter's two models. Both compute the mean loss of any samples at once.
+// The chapter's two models. Both compute the mean loss of any number of samples in one go.
 #include "01_sgd/sgd.hpp"
 #include "04_gradient_accumulation/accumulate.hpp"
 #include "common/data/houses.hpp"
