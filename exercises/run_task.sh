@@ -46,7 +46,7 @@ explain() {  # PROGRAM TASK: adds to $words what the way in which the program ha
             words="It is wrong only with several threads, or in some orders of them. Does each thread write elements"$words
         fi ;;
         5 | 6) ;;  # the words say it
-        124 | 137) words+=$'\n'"Still running after $task_seconds s, so it was stopped: a loop that does not end, or far more work than is needed? Or this machine is busy." ;;
+        124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop has no end, or far too much work, or this machine is busy." ;;
         139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)."
             if [[ $words != cuda_on_cpu:* ]]; then  # which would have said where
                 words+=" Is an index too large for its array, a __shared__ one perhaps? Or is a pointer or reference used"

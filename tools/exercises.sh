@@ -148,8 +148,8 @@ check_exercise() {  # CHAPTER EXERCISE: task by task, until one is not solved
                 *) state=$verdict ;;  # wrong or busy
             esac
             task_row "$1" "$task" "$state"
-            [[ $state == solved ]] || indented "$words" "       "
-            [[ $state != next ]] || indented "$(part_of_task "$1" "$task" text | fmt -w 90)" "       "
+            [[ $state == solved ]] || indented "$(fold -sw 96 <<<"$words")" "       "
+            [[ $state != next ]] || indented "$(part_of_task "$1" "$task" text | filled 90)" "       "
         else
             task_row "$1" "$task" later
         fi
@@ -167,7 +167,7 @@ check_exercise() {  # CHAPTER EXERCISE: task by task, until one is not solved
     fi
 }
 task_row() { printf '  %-7s%s: %s\n' "$3" "$2" "$(part_of_task "$1" "$2" title)"; }  # CHAPTER TASK STATE
-indented() { sed "s/ *\$//; /./s/^/  $2/" < <(fold -sw 96 <<<"$1"); }
+indented() { sed "s/ *\$//; /./s/^/  $2/" <<<"$1"; }
 explain_build() {  # FILE: what the compiler has said first, or the linker
     local error='error( #[0-9]*)?: |undefined reference|CMake Error'
     echo "$1 does not compile. The first error, in the words of the compiler:"
@@ -190,7 +190,7 @@ give_hint() {  # CHAPTER EXERCISE...: the next one for the first task of theirs 
         fi
         echo "Hint $given of 3 for $task, in my/$(file_of "$chapter" "$exercise"):"
         echo
-        indented "$(part_of_task "$chapter" "$task" "Hint $given" | fmt -w 96)" ""
+        indented "$(part_of_task "$chapter" "$task" "Hint $given" | filled 96)" ""
         return
     done
     echo "There is nothing to hint at, because this is solved: $*."

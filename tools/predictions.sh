@@ -63,13 +63,14 @@ sections() {  # README: as lines "tree-of-ranks 52 Tree of ranks", its sections 
         }' "$1"
 }
 spoken() { sed -E 's/\[([^]]*)\]\(#[^) ]*\)/"\1"/g; s/\[([^]]*)\]\([^) ]*[/.][^) ]*\)/\1/g; s/\*\*//g'; }  # Markdown, for a terminal
+filled() { sed '/^    /!s/^./\x01&/' | fmt -p $'\x01' -w "$(($1 + 1))" | sed 's/^\x01//'; }  # WIDTH: a drawing or a table stays as it is
 indent() { fmt -w 86 | sed "2,\$s/^/$1/"; }  # all lines of stdin but the first begin with these blanks
 
 # ask_predictions README FILE: asks on the terminal, and adds what is answered to FILE.
 ask_predictions() {
     local number answer before dated=
     printf '\nPredict first. Enter skips a question; your answers are kept in %s.\n' "${2#"$root/"}" >&2
-    predictions "$1" "Predict first" about | spoken | fmt -w 96 >&2
+    predictions "$1" "Predict first" about | spoken | filled 96 >&2
     for number in $(predictions "$1" "Predict first" numbers); do
         printf '%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | indent '   ')" >&2
         before=$(prediction "$2" "$number")

@@ -49,6 +49,9 @@ expect 1 "This one is for you to edit: my/01_line/slope.cpp; what it is about is
   next   up: how high a line rises
          Task up is not implemented yet.
          Two for every step.
+
+             steps   1   2
+             rise    2   4
   later  down: how deep it falls
   Stuck? ./book check 01 slope --hint" ]] || complain "a fresh stub is told like this: $output"
 expect 0 $'Hint 1 of 3 for up, in my/01_line/slope.cpp:\n\n  Begin with one step.' ./book check 1 --hint
@@ -74,7 +77,7 @@ answer 's/return -2 /for (volatile int i = 0;; i = 1); return -2 /'
 make_busy() { sed -i '/^is_busy() { others=7/d' exercises/run_task.sh && echo "is_busy() { others=7; $1; }" >>exercises/run_task.sh; }
 sed -i 's/^task_seconds=15 /task_seconds=1 /' exercises/run_task.sh
 make_busy false
-expect 1 "         Still running after 1 s, so it was stopped: a loop that does not end, or far more work than is needed? Or this machine is busy." ./book check 1
+expect 1 "         Stopped after 1 s: a loop has no end, or far too much work, or this machine is busy." ./book check 1
 [[ $output == *"  solved up: how high a line rises"*"  wrong  down"* ]] || complain "one of two: $output"
 expect 0 "begun      1 of 2   down" ./book progress
 expect 0 $'Hint 1 of 3 for down, in my/01_line/slope.cpp:\n\n  Turn it round.' ./book check 1 --hint
@@ -235,5 +238,5 @@ judged passed passed 'echo passed'
 kill "${loaders[@]}" && wait "${loaders[@]}" 2>/dev/null
 # shellcheck disable=SC2317  # `judged` calls it
 is_busy() { false; }
-judged wrong "Still running after 1 s, so it was stopped: a loop that does not end, or far more work than is needed? Or this machine is busy." 'exec sleep 20'
+judged wrong "Stopped after 1 s: a loop has no end, or far too much work, or this machine is busy." 'exec sleep 20'
 finish

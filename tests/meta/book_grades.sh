@@ -198,7 +198,7 @@ is mutant wrong passed "You say 9, right is 6."
 is threads passed passed ''
 is half passed wrong "Your code has thrown something that is no std::exception."
 is typo compile compile "Does not compile: 01_line/slope.cpp:4:16: error: "
-is loop hang passed "Still running after 4 s, so it was stopped: a loop that does not end, or far more work than is needed? Or this machine is busy."
+is loop hang passed "Stopped after 4 s: a loop has no end, or far too much work, or this machine is busy."
 is null passed crash "it reads or writes where it may not"
 is abort passed crash "something in it has called abort()"
 is overflow crash passed "Your code has crashed"

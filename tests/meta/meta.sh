@@ -127,6 +127,9 @@ END
 # Exercise `slope`
 ## Task `up`: how high a line rises
 Two for every step.
+
+    steps   1   2
+    rise    2   4
 <details><summary>Hint 1</summary>
 
 Begin with [one](../../chapters/01_line) step.

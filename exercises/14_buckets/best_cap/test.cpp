@@ -106,100 +106,83 @@ void check_exposed() {
 
 // ---- Task best
 
-double modelled(const BackwardPass& pass, int per_bucket) {
-    return predicted_by(contract, pass, per_bucket);
-}
-
-// Returns the seconds that the link is busy behind backward at least, whatever the buckets' size.
-double left_by_the_link(const BackwardPass& pass) {
-    const double all = static_cast<double>(pass.bytes) * pass.gradients;
-    return std::max(0.0, all * pass.all_reduce.beta_s_per_byte - pass.backward_s);
-}
-
 // Returns what a wrong size tells, or "".
 std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
     const double alpha = pass.all_reduce.alpha_s, beta = pass.all_reduce.beta_s_per_byte;
     const double made = pass.backward_s / all;
-    const auto is = [&](double wrong) { return std::abs(bytes - wrong) <= 1e-6 * wrong; };
     if (bytes > all * 1.000001)
         return "A bucket cannot have more than all gradients.\n";
     if (!(bytes > 0))
         return "The size of a bucket is a positive number of bytes. If you divide by r - beta, "
-               "where "
-               "backward makes a byte in r seconds: is r larger here?\n";
-    if (is(std::sqrt(all * alpha / made)))
-        return "That is the best size if there is a queue. Is there one?\n";
-    if (is(std::min(
-               {std::sqrt(all * alpha / made), made > beta ? alpha / (made - beta) : all, all}) /
-           static_cast<double>(pass.bytes)))
-        return "That is a number of gradients, and not of bytes.\n";
-    if (is(alpha / beta))
-        return "With alpha / beta bytes the latency is half of an all-reduce; backward's speed is "
-               "not in that.\n";
-    if (is(std::sqrt(all * alpha / beta)))
-        return "You take the speed of the link for that of backward.\n";
-    for (const double factor : {0.5, 2.0})
-        if (is(std::sqrt(factor * all * alpha / made)))
-            return "There is a factor of 2 in your root. c r + K alpha / c is least where "
-                   "r = K alpha / c².\n";
-    if (made > beta && is(alpha / (made - beta)))
-        return "That is the size with which the link keeps up. A smaller one makes a queue, and "
-               "can still leave less: take the better of the two.\n";
+               "where backward makes a byte in r seconds: is r larger here?\n";
+    const double queue = std::sqrt(all * alpha / made);
+    const double keeps_up = made > beta ? alpha / (made - beta) : all;
+    const std::string factor =
+        "There is a factor of 2 in your root. c r + K alpha / c is least "
+        "where r = K alpha / c².\n";
+    const std::pair<double, std::string> wrongs[] = {
+        {queue, "That is the best size if there is a queue. Is there one?\n"},
+        {std::min({queue, keeps_up, all}) / static_cast<double>(pass.bytes),
+         "That is a number of gradients, and not of bytes.\n"},
+        {alpha / beta,
+         "With alpha / beta bytes the latency is half of an all-reduce; backward's "
+         "speed is not in that.\n"},
+        {std::sqrt(all * alpha / beta), "You take the speed of the link for that of backward.\n"},
+        {std::sqrt(0.5) * queue, factor},
+        {std::sqrt(2) * queue, factor},
+        {keeps_up,
+         "That is the size with which the link keeps up. A smaller one makes a queue, "
+         "and can still leave less: take the better of the two.\n"}};
+    for (const auto& [wrong, words] : wrongs)
+        if (std::abs(bytes - wrong) <= 1e-6 * wrong)
+            return words;
     return "";
 }
 
 void check_best_of(const BackwardPass& pass, const std::string& hint) {
+    const auto exposed = [&](int n) { return predicted_by(contract, pass, n); };
     const double bytes = best_bucket_bytes(pass);
     const double wanted = std::round(bytes / static_cast<double>(pass.bytes));
     const int per_bucket = static_cast<int>(
         std::clamp(std::isnan(wanted) ? 0.0 : wanted, 1.0, static_cast<double>(pass.gradients)));
     int best = 1;
     for (int n = 2; n <= pass.gradients; n++)
-        if (modelled(pass, n) < modelled(pass, best))
+        if (exposed(n) < exposed(best))
             best = n;
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
-    const double link = left_by_the_link(pass);
+    // What the link has to carry behind backward, whatever the buckets' size.
+    const double link = std::max(0.0, all * pass.all_reduce.beta_s_per_byte - pass.backward_s);
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
-        modelled(pass, per_bucket) - link > 1.03 * (modelled(pass, best) - link))
+        exposed(per_bucket) - link > 1.03 * (exposed(best) - link))
         throw Wrong(
             to_string(pass) + ": with your buckets of " +
             (std::isfinite(bytes) && bytes >= 0 ? format_bytes(bytes) : std::to_string(bytes)) +
-            " the last all-reduce ends " + format_seconds(modelled(pass, per_bucket)) +
+            " the last all-reduce ends " + format_seconds(exposed(per_bucket)) +
             " after backward. With buckets of " +
             format_bytes(static_cast<double>(pass.bytes) * best) + " it would end " +
-            format_seconds(modelled(pass, per_bucket) - modelled(pass, best)) + " sooner.\n" +
+            format_seconds(exposed(per_bucket) - exposed(best)) + " sooner.\n" +
             cause_of_bytes(pass, bytes) + hint);
     held();
 }
 
 void check_best() {
-    check_best_of(
-        {2000, 50'000, 20e-3, {50e-6, 1e-10}},
-        "The case: the link is faster than backward. The smallest bucket with which it keeps up "
-        "leaves least behind: when does an all-reduce take as long as backward for the "
-        "next bucket?");
+    check_best_of({2000, 50'000, 20e-3, {50e-6, 1e-10}},
+                  "The case: the link is faster than backward. The smallest bucket with which it "
+                  "keeps up leaves least behind: when does an all-reduce take as long as backward "
+                  "for the next bucket?");
     check_best_of({2000, 50'000, 20e-3, {20e-6, 4e-10}},
                   "The case: the link is slower than backward, so buckets queue up, whatever their "
-                  "size. Small "
-                  "ones begin early, large ones pay few latencies.");
-    check_best_of(
-        {2000, 50'000, 20e-3, {20e-6, 2e-9}},
-        "The case: the link is ten times slower than backward: it is busy all the time, and its "
-        "speed does not decide how large buckets should be. How long does the first one "
-        "wait until it is ready, and how many latencies are there?");
-    check_best_of(
-        {2000, 50'000, 20e-3, {2e-6, 1.9e-10}},
-        "The case: the link is a little faster than backward, and an all-reduce begins quickly: a "
-        "bucket with which it keeps up is still a small one.");
-    check_best_of(
-        {2000, 50, 1e-3, {5e-3, 1e-10}},
-        "The case: an all-reduce takes longer to begin than all of backward: a bucket cannot have "
-        "more than everything.");
+                  "size. Small ones begin early, large ones pay few latencies.");
+    check_best_of({2000, 50'000, 20e-3, {2e-6, 1.9e-10}},
+                  "The case: the link is a little faster than backward, and an all-reduce begins "
+                  "quickly: a bucket with which it keeps up is still a small one.");
+    check_best_of({2000, 50, 1e-3, {5e-3, 1e-10}},
+                  "The case: an all-reduce takes longer to begin than all of backward: a bucket "
+                  "cannot have more than everything.");
     check_best_of({2000, 50'000, 20e-3, {50e-6, 2e-10 / 1.005}},
                   "The case: the link is hardly faster than backward: a bucket with which it keeps "
-                  "up would be "
-                  "so large that a queue is better.");
+                  "up would be so large that a queue is better.");
 }
 
 }  // namespace
