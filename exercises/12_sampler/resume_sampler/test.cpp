@@ -34,7 +34,11 @@ std::string cause_of(const EpochState& found, const EpochState& begin, int sampl
     if (is(begin.epoch, begin.taken + wanted * part.world_size))
         return "A rank cannot take more than it has left: its last batch is smaller.\n";
     if (is(begin.epoch, begin.taken + done * part.world_size))
-        return "No rank has a sample left: the next epoch begins.\n";
+        return "Each rank had (" + std::to_string(samples) + " - " + std::to_string(begin.taken) +
+               ") / " + std::to_string(part.world_size) + " = " + std::to_string(left) +
+               " samples left, and has taken " + std::to_string(done) +
+               ": none is left, so this is the beginning of the next epoch. Do you compare the "
+               "two, after 0 steps as well?\n";
     if (is(begin.epoch, done * part.world_size))
         return "You forget what was taken before `begin`.\n";
     if (is(begin.epoch + 1, begin.taken + done * part.world_size) ||
@@ -86,6 +90,12 @@ std::string ranks_text(int world_size) {
     return std::to_string(world_size) + (world_size == 1 ? " rank" : " ranks");
 }
 
+std::string wrong_count(std::size_t yours, std::size_t right) {
+    return "These are " + std::to_string(yours) + " samples, and not " + std::to_string(right) +
+           ": leave out the remainder. Padded, a sample comes twice in one epoch; dealt out, one "
+           "rank waits for another for ever.\n";
+}
+
 // Returns what a wrong rest tells, or "".
 std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>& right,
                           const EpochState& state, int samples, int rank, int world_size) {
@@ -101,10 +111,7 @@ std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>&
     const std::vector<int> order = of_seed(seed + static_cast<std::uint64_t>(state.epoch));
     const int each = static_cast<int>(right.size());
     if (yours.size() != right.size())
-        return "These are " + std::to_string(yours.size()) + " samples, and not " +
-               std::to_string(right.size()) +
-               ": leave out the remainder. Padded, a sample comes twice in one epoch; dealt out, "
-               "one rank waits for another for ever.\n";
+        return wrong_count(yours.size(), right.size());
     if (yours == dealt(order, state.taken + rank * each, 1))
         return "You cut the rest like a cake; it is dealt like cards.\n";
     if (yours == dealt(of_seed(seed), state.taken + rank, world_size))
@@ -146,84 +153,44 @@ void require_as_if_unbroken(int samples, int world_size, int epoch, int taken_ea
     }
 }
 
-// An epoch, and who has learned from each of its samples.
-class Epoch {
-  public:
-    Epoch(int samples, int number)
-        : samples_(samples), state_{seed, number, 0}, seen_(static_cast<std::size_t>(samples)) {}
-
-    // Each rank takes `each` of what is left, or all of it.
-    void go_on(int world_size, int each) {
-        history_ += (history_.empty() ? "" : ", then ") + ranks_text(world_size);
-        std::vector<std::vector<int>> rests;
-        for (int rank = 0; rank < world_size; rank++)
-            rests.push_back(rest_of_epoch(state_, samples_, rank, world_size));
-        require_even(rests);
-        for (const std::vector<int>& rest : rests)
-            for (std::size_t i = 0; i < rest.size() && static_cast<int>(i) < each; i++)
-                take(rest[i]);
+// An epoch goes on again and again: each of so many ranks takes so many of what it has left.
+void check_epoch(int samples, int number, const std::vector<std::pair<int, int>>& stretches) {
+    EpochState state{seed, number, 0};
+    std::vector<bool> seen(static_cast<std::size_t>(samples));
+    std::string story = std::to_string(samples) + " samples, epoch " + std::to_string(number);
+    for (const auto& [world_size, each] : stretches) {
+        story += ", then " + ranks_text(world_size);
+        const EpochState begin = state;
+        const auto right = static_cast<std::size_t>((samples - begin.taken) / world_size);
+        for (int rank = 0; rank < world_size; rank++) {
+            std::vector<int> rest = rest_of_epoch(begin, samples, rank, world_size);
+            const std::string who = story + ", of which this is rank " + std::to_string(rank);
+            if (rest.size() != right)
+                throw Wrong(who + ". " + wrong_count(rest.size(), right));
+            rest.resize(std::min(right, static_cast<std::size_t>(each)));
+            for (const int sample : rest) {
+                if (sample < 0 || sample >= samples)
+                    throw Wrong(who + ": there is no sample " + std::to_string(sample) + ".");
+                if (seen[static_cast<std::size_t>(sample)])
+                    throw Wrong(who + ": sample " + std::to_string(sample) +
+                                " comes twice in one epoch. What was taken is the front of the "
+                                "order that all ranks share. Deal the rest like cards.");
+                seen[static_cast<std::size_t>(sample)] = true;
+                state.taken++;
+            }
+        }
     }
-    // ... of `world_size` ranks.
-    void require_that_few_are_missed(int world_size) const {
-        const auto missed = std::ranges::count(seen_, false);
-        if (missed >= world_size)
-            fail(
-                std::to_string(missed) +
-                " samples are never seen, and each rank could have had one of them. At which place "
-                "of the order did the epoch stop?");
-    }
-
-  private:
-    void require_even(const std::vector<std::vector<int>>& rests) const {
-        for (const std::vector<int>& rest : rests)
-            if (rest.size() != rests[0].size())
-                fail("rank 0 has " + std::to_string(rests[0].size()) +
-                     " samples left, and another rank " + std::to_string(rest.size()) +
-                     ": one of them will wait for the other in an all-reduce.");
-    }
-    void take(int sample) {
-        if (sample < 0 || sample >= samples_)
-            fail("there is no sample " + std::to_string(sample) + ".");
-        if (seen_[static_cast<std::size_t>(sample)])
-            fail("sample " + std::to_string(sample) +
-                 " comes twice in one epoch. What was taken is the front of the order that all "
-                 "ranks share. Deal the rest like cards, and leave out the remainder.");
-        seen_[static_cast<std::size_t>(sample)] = true;
-        state_.taken++;
-    }
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Wrong(std::to_string(samples_) + " samples, epoch " + std::to_string(state_.epoch) +
-                    ", " + history_ + ": " + what);
-    }
-
-    const int samples_;
-    EpochState state_;
-    std::vector<bool> seen_;
-    std::string history_;
-};
+}
 
 void check_rest() {
     require_as_if_unbroken(24, 2, 0, 0);
     require_as_if_unbroken(24, 2, 0, 5);
     require_as_if_unbroken(103, 4, 0, 16);
     require_as_if_unbroken(103, 4, 3, 16);
-    for (const int number : {0, 4}) {
-        Epoch epoch(103, number);
-        epoch.go_on(4, 8);
-        epoch.go_on(3, 7);
-        epoch.go_on(5, 3);
-        epoch.go_on(2, 103);
-        epoch.require_that_few_are_missed(2);
-    }
-    Epoch few(11, 2);
-    few.go_on(1, 8);
-    few.go_on(3, 11);  // of the three that are left each gets one, though 9 of 11 divide by three
-    few.require_that_few_are_missed(3);
-    Epoch grown(50, 1);
-    grown.go_on(1, 9);
-    grown.go_on(7, 50);
-    grown.require_that_few_are_missed(7);
-    grown.go_on(8, 50);  // fewer are left than there are ranks
+    for (const int number : {0, 4})
+        check_epoch(103, number, {{4, 8}, {3, 7}, {5, 3}, {2, 103}});
+    check_epoch(11, 2, {{1, 8}, {3, 11}});           // 9 of 11 divide by three, and 3 are left
+    check_epoch(50, 1, {{1, 9}, {7, 50}, {8, 50}});  // in the end fewer are left than ranks
 }
 
 }  // namespace
