@@ -9,9 +9,8 @@
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/averages.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "11_data_parallel/show/averages_report.hpp"
 #include "11_data_parallel/show/comparison.hpp"
-#include "11_data_parallel/show/first_step.hpp"
+#include "11_data_parallel/show/small_numbers.hpp"
 
 namespace {
 

@@ -13,9 +13,7 @@
 #include "14_buckets/bucket_plan.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -31,8 +29,8 @@ std::size_t rounded_up(std::size_t bytes) {
     return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
 }
 
-// Gives every gradient its place: one behind the other in each bucket, with a gap after each so
-// that the next begins at a multiple of 64 bytes.
+}  // namespace
+
 BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
     BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
     for (std::vector<std::size_t>& indices : assignment) {
@@ -49,8 +47,6 @@ BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) 
     }
     return plan;
 }
-
-}  // namespace
 
 // Counts bytes: buckets of different types may have equally many elements and different bytes.
 std::size_t BucketPlan::memory_bytes() const {
@@ -175,127 +171,6 @@ BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t>
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                         const std::vector<std::size_t>& ready_order) {
     return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
-}
-
-// ---- From rank 0 to the other ranks
-
-namespace {
-
-// Reads the text word by word. Throws std::runtime_error at a word that does not fit.
-class PlanReader {
-  public:
-    explicit PlanReader(const std::string& text) : text_(text) {}
-
-    std::string word() {
-        std::string word;
-        if (!(text_ >> word))
-            throw_damaged();
-        return word;
-    }
-    std::size_t number() {
-        const std::string digits = word();
-        std::size_t value = 0;
-        const char* const end = digits.data() + digits.size();
-        if (std::from_chars(digits.data(), end, value) != std::from_chars_result{end, {}})
-            throw_damaged();
-        return value;
-    }
-    ElementType type() {
-        const std::optional<ElementType> type = element_type_named(word());
-        if (!type)
-            throw_damaged();
-        return *type;
-    }
-    void expect_end() {
-        if (std::string rest; text_ >> rest)
-            throw_damaged();
-    }
-    [[noreturn]] static void throw_damaged() {
-        throw std::runtime_error(
-            "the bucket plan from rank 0 is damaged: all ranks must run the same program");
-    }
-
-  private:
-    std::istringstream text_;
-};
-
-// The text is sound, but the ranks have built different networks.
-[[noreturn]] void throw_other_network(const std::string& what) {
-    throw std::runtime_error("the bucket plan from rank 0 " + what +
-                             ": build the same network on every rank");
-}
-
-std::string to_string(std::size_t elements, ElementType type) {
-    return std::to_string(elements) + " elements of " + name_of(type);
-}
-
-// Compares what rank 0 has sent about a gradient with this rank's own.
-void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
-    if (elements != mine.elements || type != mine.type)
-        throw_other_network("has " + to_string(elements, type) + " for '" + mine.name +
-                            "', which has " + to_string(mine.elements, mine.type) + " here");
-}
-
-// Reads one bucket, and compares each gradient's size with this rank's own: a plan for another
-// network must not be used.
-std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gradients,
-                                     std::vector<bool>& seen) {
-    const ElementType type = reader.type();
-    const std::size_t count = reader.number();
-    std::vector<std::size_t> bucket;
-    while (bucket.size() < count) {
-        // For each gradient: which one, and how large it is on rank 0.
-        const std::size_t i = reader.number();
-        const std::size_t elements = reader.number();
-        if (i >= gradients.size())
-            throw_other_network("names gradient " + std::to_string(i) + ", and this rank has " +
-                                std::to_string(gradients.size()));
-        if (seen[i])
-            throw_other_network("has '" + gradients[i].name + "' twice");
-        require_same(elements, type, gradients[i]);
-        seen[i] = true;
-        bucket.push_back(i);
-    }
-    if (bucket.empty())
-        PlanReader::throw_damaged();
-    return bucket;
-}
-
-}  // namespace
-
-// Writes the number of buckets; then for each bucket its type and the number of its gradients, and
-// for each gradient its index and its elements. For the eight layers of 512:
-//
-//     bucket_plan 2
-//     float 2  15 512  14 262144
-//     float 14  13 512  12 262144  11 512 ...
-std::string encode_plan(const BucketPlan& plan) {
-    std::ostringstream text;
-    text << "bucket_plan " << plan.buckets.size() << "\n";
-    for (const BucketPlan::Bucket& bucket : plan.buckets) {
-        text << name_of(bucket.type) << " " << bucket.gradients.size();
-        for (const std::size_t i : bucket.gradients)
-            text << "  " << i << " " << plan.gradients[i].elements;
-        text << "\n";
-    }
-    return text.str();
-}
-
-BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) {
-    PlanReader reader(text);
-    if (reader.word() != "bucket_plan")
-        PlanReader::throw_damaged();
-    std::vector<bool> seen(gradients.size(), false);
-    // Only the assignment travels: the layout follows from it, and is the same on every rank.
-    BucketAssignment buckets;
-    for (std::size_t left = reader.number(); left > 0; left--)
-        buckets.push_back(read_bucket(reader, gradients, seen));
-    reader.expect_end();
-    // Every gradient of this rank must have got a place.
-    const auto missing = std::ranges::find(seen, false);
-    if (missing != seen.end())
-        throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");
-    return lay_out(gradients, std::move(buckets));
 }
 
 }  // namespace ddp

@@ -37,7 +37,7 @@ struct BucketPlan {
         ElementType type = ElementType::float32;  // of all its gradients
         std::vector<std::size_t> gradients;       // indices, in the order of their places
         std::size_t bytes = 0;  // of the gradients alone: the rules count these, as PyTorch does
-        std::size_t size = 0;   // elements to be sent, with the gap behind each gradient
+        std::size_t size = 0;   // elements to be sent, with the gap after each gradient
 
         bool operator==(const Bucket&) const = default;
     };
@@ -95,6 +95,9 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
 // below 1 MiB would then compare something else.
 std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes);
 
+// Makes the plan of an assignment: gives every gradient its place, with a gap after it.
+BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment);
+
 // Makes the plan of the first iteration. Gradients need not become ready in the model's order, so
 // PyTorch does not try to overlap yet: it makes one bucket for each element type. Only with
 // find_unused_parameters, where no better plan will follow, it applies the cap to the model's order
@@ -108,7 +111,7 @@ BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t>
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                         const std::vector<std::size_t>& ready_order);
 
-// ---- From rank 0 to the other ranks
+// ---- From rank 0 to the other ranks (plan_text.cpp)
 
 // Returns the plan as a text for decode_plan.
 std::string encode_plan(const BucketPlan& plan);

@@ -1,4 +1,4 @@
-#include "11_data_parallel/show/first_step.hpp"
+#include "11_data_parallel/show/small_numbers.hpp"
 
 #include <iostream>
 #include <sstream>

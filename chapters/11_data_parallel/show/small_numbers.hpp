@@ -1,7 +1,8 @@
 #pragma once
-// One step of data parallel training with numbers that one can follow by hand.
+// The chapter's idea with small numbers: one step of data parallel training that one can follow by
+// hand, and the accuracy of a test in which ranks have seen different numbers of samples.
 #include "01_sgd/device.hpp"
-#include "09_all_reduce/communicator.hpp"
+#include "11_data_parallel/averages.hpp"
 
 namespace ddp {
 
@@ -20,5 +21,14 @@ FirstStep take_first_step(Communicator& communicator, Device& device);
 
 // Takes the step; rank 0 prints the numbers of all ranks. All ranks call it together.
 void show_first_step(Communicator& communicator, Device& device);
+
+// Returns the score of rank `rank` in the table: it has seen 10 (rank + 1) pictures, and all but 5
+// of its predictions were correct. So the ranks' accuracies grow with the numbers of their
+// pictures, and with two ranks or more their mean is less than the accuracy over all pictures.
+Score shown_score(int rank);
+
+// Computes the accuracy of a test in which each rank has its shown_score, in the four ways of
+// averages.hpp. Rank 0 prints the table. All ranks call it together.
+void show_averages(Communicator& communicator, Stream& stream);
 
 }  // namespace ddp
