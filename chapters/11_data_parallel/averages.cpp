@@ -15,8 +15,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Copies `mine` into memory of the communicator, calls the collective with it, and returns what it
-// has made of it.
+// Copies `mine` into memory of the communicator, calls the collective with it, and returns the
+// result.
 template <class Call>
 Numbers in_memory_of(Communicator& communicator, Stream& stream, const Numbers& mine,
                      const Call& call) {
@@ -45,8 +45,8 @@ Score all_reduce_score(Communicator& communicator, Stream& stream, const Score& 
     return {sum[0], sum[1]};
 }
 
-// Only rank 0 receives the sums. What the other ranks then have in `data` means nothing, so they
-// return their own score.
+// Only rank 0 receives the sums. On the other ranks `data` holds garbage then, so they return
+// their own score.
 Score reduce_score(Communicator& communicator, Stream& stream, const Score& mine) {
     const Numbers sum =
         in_memory_of(communicator, stream, {mine.correct, mine.samples}, [&](double* data) {
@@ -63,7 +63,7 @@ double mean_of_accuracies(Communicator& communicator, Stream& stream, const Scor
 std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Stream& stream,
                                                  const std::vector<int>& mine) {
     const auto ranks = static_cast<std::size_t>(communicator.world_size());
-    // An all-gather takes as many elements of every rank: so agree on the largest number first.
+    // An all-gather needs equally many elements from every rank: agree on the largest number first.
     const auto most = static_cast<std::size_t>(
         all_reduce(communicator, stream, {static_cast<double>(mine.size())}, ReduceOp::maximum)[0]);
     std::vector<int> filled(most + 1, -1);  // [count, the predictions, -1 ...]
@@ -89,19 +89,19 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
 
 void validate_on_rank_0(Rank& rank, bool is_for_all) {
     constexpr double timeout_s = 1;
-    // A short time-out of its own: this run is meant to fail.
+    // With a short time-out: this run is meant to fail.
     Peers peers(rank, 1 << 16, timeout_s);
     ArenaBuffer<float> loss = peers.allocate<float>(1);
     loss.copy_from(std::vector<float>{1});
     Stream stream;
     rank.barrier();
-    // The mistake: a collective that one rank calls. (Or all ranks: then it is none.)
+    // The mistake: a collective that one rank calls. (If all ranks call it, it is right.)
     if (rank.rank() == 0 || is_for_all) {
         two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
                             "validation loss");
         peers.synchronize(stream);
     }
-    // Without rank 0 the other ranks have gone on: their next collective is that of the next step.
+    // The other ranks go on without rank 0: their next collective is the next step's.
     if (!is_for_all)
         two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
                             "gradients");

@@ -8,8 +8,8 @@
 //     every rank   unpack it into its model
 //     later        compare hashes of all parameters: one number per rank
 //
-// Without the first three lines a rank with a different model would wait for a broadcast of another
-// size, or read another parameter's numbers as its own.
+// Without the first three lines a rank with a different model would wait for a broadcast of a
+// different size, or take one parameter's numbers for another's.
 #include "11_data_parallel/replica.hpp"
 
 #include <algorithm>
@@ -167,7 +167,7 @@ std::uint64_t hash_of(const Parameters& parameters) {
     std::uint64_t hash = 0xcbf29ce484222325;  // the method's offset basis
     for (const auto& parameter : parameters)
         for (const float value : parameter->value.to_host()) {
-            std::uint32_t bits;  // not the number: 0 and -0 are equal numbers with other bits
+            std::uint32_t bits;  // not the number: 0 and -0 are equal numbers, not equal bits
             std::memcpy(&bits, &value, sizeof bits);
             hash = (hash ^ bits) * 0x100000001b3;  // the method's prime
         }

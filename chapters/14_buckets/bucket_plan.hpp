@@ -78,8 +78,8 @@ using BucketAssignment = std::vector<std::vector<std::size_t>>;
 //  - Buckets that are still open at the end are closed.
 //  - In the model's order the buckets are then sorted by their first gradients. In ready order they
 //    keep the order in which they were closed, those closed at the end with the last type to appear
-//    first: in this order PyTorch's hash map returns them, with GNU's library. (Any order would do
-//    that is the same on all ranks.)
+//    first: in this order PyTorch's hash map returns them, with GNU's library. (Any order would do,
+//    if it is the same on all ranks.)
 // `limits` are bytes. Throws std::invalid_argument if there are no gradients or no limits, or if
 // `ready_order` does not name each gradient once.
 BucketAssignment assign_by_size(const GradientSizes& gradients,

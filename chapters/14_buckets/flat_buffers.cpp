@@ -1,4 +1,4 @@
-// One array holds all buckets, one behind the other; each gradient is a view of its place:
+// One array holds all buckets, one after the other; each gradient is a view of its place:
 //
 //     memory_    | bucket 0                            | bucket 1                              |
 //                | linear3.bias . | linear3.weight ... | linear2.bias ... | linear2.weight ... |
@@ -106,7 +106,7 @@ std::size_t FlatBuffers::index_of(const Parameter& parameter) const {
     return known->second;
 }
 
-// Returns where a bucket begins in the memory, in elements: behind all earlier buckets.
+// Returns where a bucket begins in the memory, in elements: after all earlier buckets.
 std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < bucket; i++)
@@ -124,8 +124,8 @@ Tensor FlatBuffers::view(std::size_t i) const {
     return memory_.view(begin_of(place.bucket) + place.offset, parameters_[i]->value.shape());
 }
 
-// A parameter without a gradient keeps its place in the bucket, and the other ranks add what stands
-// there: it must be 0, not the last step's number.
+// A parameter without a gradient keeps its place in the bucket, and the other ranks add that place:
+// it must hold 0, not the last step's number.
 void FlatBuffers::zero_absent(std::size_t i) {
     Tensor place = view(i);
     fill(place, 0.0f);

@@ -12,8 +12,8 @@
 //                   launch: the communication stream waits for backward so far, then reduces
 //     finalize      the compute stream waits for the communication stream
 //
-// The host only enqueues. All that it waits for, at the beginning of backward, is the last bucket
-// of the step before.
+// The host only enqueues. It waits once, at the beginning of backward: for the last bucket of the
+// step before.
 #include "15_overlap/ddp.hpp"
 
 #include <stdexcept>
@@ -150,8 +150,7 @@ void DistributedDataParallel::prepare(const Parameters& unreached) {
 
 void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_final, float scale) {
     if (is_reducing_ && !expects_backward_)
-        throw std::logic_error(
-            "a backward that is to be reduced needs a forward of its own, outside of no_sync");
+        throw std::logic_error("a reduced backward needs its own forward, outside of no_sync");
     const bool reduces = expects_backward_;
     expects_backward_ = false;
     wait_for_last_step();
@@ -180,21 +179,21 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
 
 // A GPU's queue takes about a thousand operations. A launch that finds it full waits in the driver,
 // where it may keep out the very rank for which this one's buckets wait. So no host fills the queue
-// any further before its last step is reduced. The forward that is there keeps the device busy.
+// any further before its last step is reduced. The forward already there keeps the device busy.
 void DistributedDataParallel::wait_for_last_step() {
-    if (!is_captured(device_.stream()))  // what launches the graph waits instead
+    if (!is_captured(device_.stream()))  // the graph's launcher waits instead
         reduced_.synchronize();
 }
 
-// Counts a gradient that backward does not compute as ready: with what no_sync has left in it, or
-// with zeros.
+// Counts a gradient that backward does not compute as ready: with the sum that no_sync has left in
+// it, or with zeros.
 void DistributedDataParallel::mark_zero(std::size_t gradient) {
     if (!gradients_.parameters()[gradient]->has_gradient())
         gradients_.zero_absent(gradient);
     mark_ready(gradient);
 }
 
-// Counts down the bucket of a gradient that is final, and launches what has become ready by that.
+// Counts down the bucket of a gradient that is final, and launches the buckets that are ready now.
 void DistributedDataParallel::mark_ready(std::size_t gradient) {
     if (is_ready_[gradient])
         throw std::logic_error("backward computed a gradient for '" +
@@ -216,8 +215,8 @@ void DistributedDataParallel::launch_ready_buckets() {
         launch(next_bucket_++);
 }
 
-// Enqueues the reduction of one bucket behind what backward has enqueued so far. Backward goes on
-// at once.
+// Enqueues the reduction of one bucket after all that backward has enqueued so far. Backward goes
+// on at once.
 void DistributedDataParallel::launch(std::size_t i) {
     const Tensor bucket = gradients_.bucket(i);
     const std::string name = "bucket " + std::to_string(i);
@@ -250,8 +249,8 @@ void DistributedDataParallel::complete() {
     launch_ready_buckets();
 }
 
-// Makes the compute stream wait for the last reduction: what comes next there, the optimizer, finds
-// the reduced gradients.
+// Makes the compute stream wait for the last reduction: the optimizer, enqueued next, finds the
+// reduced gradients.
 void DistributedDataParallel::finalize() {
     if (hooks_.before_finalize)
         hooks_.before_finalize();

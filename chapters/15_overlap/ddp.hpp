@@ -59,7 +59,7 @@ struct DdpHooks {
     std::function<void(bool is_reduced)> before_forward = {};
     // Follows the forward of a step that will be reduced; the graph is on the output's tape.
     // Returns the parameters that backward will not reach. Their gradients count as ready when
-    // backward begins: with what no_sync has left in them, or with zeros.
+    // backward begins: with the sum that no_sync has left in them, or with zeros.
     std::function<Parameters(Variable output)> after_forward = {};
     // Called in every backward, reduced or not, as soon as this parameter's gradient is final.
     std::function<void(Parameter& parameter)> after_gradient = {};
@@ -101,13 +101,13 @@ class DistributedDataParallel {
     Variable forward(Variable input) {
         return forward([&] { return model_.forward(input); });
     }
-    // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
-    // and returns what it returns.
+    // Does the same for a model that takes anything but one tensor: calls `model_forward`, and
+    // returns its result.
     //     ddp.forward([&] { return model.forward(tape, source, target); })
     Variable forward(const std::function<Variable()>& model_forward);
 
     // Runs Tape::backward, and launches each bucket's reduction as soon as its gradients are ready
-    // and all earlier buckets are launched. Work that the device's stream is given afterwards finds
+    // and all earlier buckets are launched. Work enqueued on the device's stream afterwards finds
     // the reduced gradients. Enqueues only. `is_final` and `scale` are Tape::backward's. Throws
     // std::runtime_error naming the parameters that the loss does not depend on (other ranks would
     // wait for their gradients), and std::logic_error for a second backward without a forward.
@@ -143,12 +143,12 @@ class DistributedDataParallel {
     };
     [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
-    // Returns the state between two steps. set_state is for an object that has made no step; all
+    // Returns the state between two steps. set_state is for an object that has taken no step; all
     // ranks pass rank 0's state. It throws as decode_plan does if the state is another model's.
     DdpState state() const;
     void set_state(const DdpState& state);
 
-    // Sets what is done with every bucket from now on, instead of average_bucket.
+    // Sets the hook that reduces every bucket from now on, in place of average_bucket.
     void set_bucket_hook(BucketHook hook);
     void set_hooks(DdpHooks hooks) { hooks_ = std::move(hooks); }
     // Sets DdpOptions::overlap from the next step on. All ranks pass the same.
@@ -178,8 +178,8 @@ class DistributedDataParallel {
     DdpOptions options_;
     FlatBuffers gradients_;
     ArenaBuffer<float> buffers_;  // staging for the model's buffers on their way
-    // The first to get multiprocessors that become free: backward has more blocks than fit, and a
-    // bucket that waited for all of them would not overlap with anything.
+    // First in line for free multiprocessors: backward has more blocks than fit, and a bucket that
+    // waited for all of them would overlap with nothing.
     Stream communication_{Priority::highest};
     std::optional<AnomalySearch> anomalies_;  // if check_finite
     BucketHook hook_;

@@ -119,8 +119,7 @@ TEST_CASE("failures: a backward without a forward of its own is refused") {
         if (rank.rank() == 1)
             errors = mine;
     });
-    const std::string refused =
-        "a backward that is to be reduced needs a forward of its own, outside of no_sync";
+    const std::string refused = "a reduced backward needs its own forward, outside of no_sync";
     REQUIRE(errors == std::vector<std::string>{refused, "", refused, refused, "", "", "1"});
 }
 
