@@ -3,13 +3,37 @@
 #include <string>
 #include <vector>
 
+#include "03_network/layers/relu.hpp"
 #include "20_transformer/attention.hpp"
-#include "20_transformer/layers/feed_forward.hpp"
 #include "20_transformer/layers/residual.hpp"
 
 namespace ddp {
 
 struct TransformerOptions;
+
+// The sublayer that looks at one token at a time: linear, ReLU, dropout, linear.
+class FeedForward {
+  public:
+    // Adds LAYER.linear1 [hidden, width] and LAYER.linear2 [width, hidden] to `layers`, which must
+    // outlive this object.
+    FeedForward(Sequential& layers, const std::string& layer, Device& device, int width, int hidden,
+                double dropout, Random& random, const DropoutMasks& masks)
+        : linear1_(layers.add<Linear>(layer + ".linear1", device, width, hidden, random)),
+          relu_(layers.add<Relu>(layer + ".relu")),
+          dropout_(layers.add<Dropout>(layer + ".dropout", dropout, masks)),
+          linear2_(layers.add<Linear>(layer + ".linear2", device, hidden, width, random)) {}
+
+    // Computes [tokens, width] -> the same shape.
+    Variable forward(Variable x) const {
+        return linear2_.forward(dropout_.forward(relu_.forward(linear1_.forward(x))));
+    }
+
+  private:
+    Linear& linear1_;
+    Relu& relu_;
+    Dropout& dropout_;
+    Linear& linear2_;
+};
 
 // Makes the parts of a model, all of one size, and adds their layers to `layers`, which must
 // outlive the parts. The names of a part's layers begin with its `name`.

@@ -1,6 +1,7 @@
 #pragma once
 // A training as rank 0 shows it. While it runs: a line per epoch on the terminal, the table of the
-// run, and out/run.jsonl, which `./book watch` draws. At its end: translations and results.
+// run, and out/run.jsonl, which `./book watch` draws. At its end: translations, results, and
+// where the model looks: its last layer's attention to the source.
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -48,5 +49,11 @@ void show_translations(const HeldOut& held_out, const std::string& title, std::s
 // Prints how the training went, and how many held-out sentences are right.
 void show_result(const TranslationResult& result, const TranslationData& data,
                  const HeldOut& held_out, int world_size);
+
+// Translates the first three sentences, and writes to the CSV file beside `csv`, if that is not
+// empty, how much each token of a translation takes of each token of its source, in the step that
+// chooses it: the mean over the heads. `model` is in evaluation.
+void write_attention(const std::filesystem::path& csv, TranslationModel& model,
+                     const Tokenizer& tokenizer, const std::vector<std::string>& sentences);
 
 }  // namespace ddp
