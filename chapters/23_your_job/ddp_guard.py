@@ -21,16 +21,12 @@ import argparse
 import atexit
 import collections
 import contextlib
-import dataclasses
 import datetime
-import operator
 import os
 import pickle
-import random
 import runpy
 import sys
 import weakref
-import zlib
 
 import torch
 import torch.distributed as dist
@@ -38,203 +34,15 @@ import torch.distributed.fsdp as fsdp
 import torch.nn.functional as F
 import torch.utils.data as data
 import torch.utils.data.dataloader as loading
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import (
     Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook)
 
-WINDOW = 16             # steps before a check in which samples of the loss are counted
-MOST_SAMPLES = 1 << 24  # of a data set whose indices are compared between ranks
+from guard_checks import MASK, Checks, hash_of, hashes_of
+from guard_notes import Loader, Pass, Watched
+
+WINDOW = 16  # steps before a check in which samples of the loss are counted
 PATIENCE = datetime.timedelta(seconds=20)  # of rank 0 with the others' last notes, at the end
-
-# What is found, and the section of the book that explains it.
-SECTIONS = {
-    "parameters differ": "11_data_parallel, Why they drift, and what stops it",
-    "changed after wrapping": "11_data_parallel, Why they drift, and what stops it",
-    "learning rates differ": "11_data_parallel, The learning rate",
-    "loss scales differ": "16_recipe, Loss scaling",
-    "past the wrapper": "15_overlap, What the class refuses",
-    "never in sync": "15_overlap, no_sync",
-    "buffers differ": "18_sync_batch_norm, Each rank has a mean of its own",
-    "the same epochs": "12_sampler, Five mistakes without a message",
-    "samples seen twice": "12_sampler, Five mistakes without a message",
-    "samples never seen": "12_sampler, Five mistakes without a message",
-    "tested on training samples": "12_sampler, Five mistakes without a message",
-    "padded evaluation": "12_sampler, Remainders",
-    "mean of means": "20_transformer, The mean of means",
-    "divided twice": "04_gradient_accumulation, Sum against mean",
-    "reduced twice": "15_overlap, What happens in a step",
-    "the same dropout": "16_recipe, Dropout",
-    "frozen but decays": "17_unused_parameters, The sixth neither hangs nor fails",
-    "not in the optimizer": "11_data_parallel, What changes in a program",
-    "not for FSDP": "11_data_parallel, What changes in a program",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One fault: what, after how many steps, on which ranks, at which parameter ('' if at none)."""
-    kind: str
-    step: int
-    ranks: tuple
-    parameter: str
-    words: str
-
-    def __str__(self):
-        ranks = ("rank " if len(self.ranks) == 1 else "ranks ") + ", ".join(map(str, self.ranks))
-        place = f", {self.parameter}" if self.parameter else ""
-        return (f"ddp_guard: {self.kind} (step {self.step}, {ranks}{place}): {self.words} "
-                f"[{SECTIONS[self.kind]}]")
-
-
-# ---- Hashes --------------------------------------------------------------------------------------
-# Sums of integers, so that no order of adding matters. Two sums, along the rows and the columns of
-# the bits, also tell apart tensors in which the same numbers stand in other places.
-COLUMNS = 1024
-MASK = (1 << 61) - 1
-
-
-def bits_of(tensor):
-    """Returns the tensor's bits, flat: as int32 or, where they are not whole ones, as uint8."""
-    flat = tensor.detach().contiguous().view(-1).view(torch.uint8)
-    return flat.view(torch.int32) if flat.numel() % 4 == 0 and flat.data_ptr() % 4 == 0 else flat
-
-
-def hash_of(tensor):
-    """Returns a tensor with one int64."""
-    bits = bits_of(tensor)
-    rows = bits.numel() // COLUMNS
-    table, rest = bits[:rows * COLUMNS].view(rows, COLUMNS), bits[rows * COLUMNS:]
-    total = torch.zeros((), dtype=torch.int64, device=bits.device)
-    for sums in (table.sum(1, dtype=torch.int32), table.sum(0, dtype=torch.int32), rest):
-        weights = 2 * torch.arange(sums.numel(), device=bits.device) + 1
-        total = total * 31 + (sums.to(torch.int64) * weights).sum()
-    return total
-
-
-def hashes_of(tensors):
-    """Returns a number for each; there is one transfer from the device, however many there are."""
-    tensors = list(tensors)
-    by_device = collections.defaultdict(list)
-    for k, tensor in enumerate(tensors):
-        by_device[tensor.device].append(k)
-    found = [0] * len(tensors)
-    for members in by_device.values():
-        for k, number in zip(members, torch.stack([hash_of(tensors[k]) for k in members]).tolist()):
-            found[k] = number & MASK
-    return found
-
-
-# ---- What is known of a model, and of a loader ---------------------------------------------------
-class Watched:
-    """A wrapped model, and what has happened to it since the last check."""
-
-    def __init__(self, ddp, number, is_whole):
-        self.ddp = weakref.ref(ddp)
-        self.number = number      # in the order of wrapping, which all ranks share
-        self.is_whole = is_whole  # do all ranks of the job have a replica?
-        self.names = {id(parameter): name for name, parameter in ddp.module.named_parameters()}
-        self.forwards = self.in_sync = 0  # for training, through the wrapper; outside of no_sync
-
-    def tensors(self):
-        """Returns those that ranks share, by what they are and their names: parameters, and buffers
-        that are not the statistics of a BatchNorm."""
-        own = {id(buffer) for layer in self.ddp().modules()
-               if isinstance(layer, _BatchNorm) and not isinstance(layer, torch.nn.SyncBatchNorm)
-               for buffer in layer.buffers(recurse=False)}
-        module = self.ddp().module
-        return ([(("parameter", name), each) for name, each in module.named_parameters()]
-                + [(("buffer", name), each) for name, each in module.named_buffers()
-                   if id(each) not in own])
-
-    def notes(self):
-        """Returns the class of the model and its forwards, as far as they are known."""
-        ddp = self.ddp()
-        is_blind = getattr(ddp, "_ddp_guard_is_blind", False)
-        return type(ddp.module).__name__, *([None] * 2 if is_blind else
-                                            [self.forwards, self.in_sync])
-
-
-# Samplers that take no sample twice in an epoch, each by the method that says so: a class of one's
-# own that has another one may draw as it likes.
-ONCE = {kind.__iter__ for kind in (data.SequentialSampler, data.RandomSampler,
-                                   data.SubsetRandomSampler, data.DistributedSampler)}
-
-
-class Loader:
-    """What is known of a DataLoader: whose samples it takes, and in which kind of order."""
-
-    def __init__(self, loader):
-        batches, self.sampler = loader.batch_sampler, loader.sampler
-        while isinstance(batches, data.BatchSampler) and hasattr(batches, "sampler"):
-            batches, self.sampler = batches.sampler, batches.sampler
-        self.base, self.subsets = loader.dataset, []
-        while isinstance(self.base, data.Subset):
-            self.subsets.append(self.base.indices)
-            self.base = self.base.dataset
-        self.size, self.length = length_of(self.base), length_of(loader)  # in samples, in batches
-        dealt = length_of(getattr(self.sampler, "dataset", self.sampler))  # over all ranks
-        self.once = (type(loader.batch_sampler) in (data.BatchSampler, type(None))
-                     and type(self.sampler).__iter__ in ONCE
-                     and not getattr(self.sampler, "replacement", False)
-                     and 0 < dealt <= length_of(loader.dataset))
-        self.whole = self.once and dealt == self.size  # shall an epoch take all samples?
-        self.batch_size = getattr(loader.batch_sampler, "batch_size", 1)
-        self.is_used = False      # has it handed out a batch?
-        self.now = None           # the pass that has begun last
-        self.epochs = 0           # passes with a backward
-        self.order_before = None  # hash of the last whole epoch's indices
-        self.begun_anew = 0       # epochs in turn that were given up after the same few batches
-        self.given_up = self.print = None
-
-    def alike(self):
-        """Returns what must be equal on all ranks to compare samples."""
-        if self.print is None:
-            self.print = print_of(self.base)
-        return self.print, self.size, self.once, self.whole, self.batch_size
-
-
-class Pass:
-    """One pass over a loader: which samples, and what was done with them."""
-
-    def __init__(self, loader):
-        self.loader = loader
-        self.first, self.count, self.order = (), 0, 0  # of the indices; workers take them ahead
-        # A bit for each sample, or None if the indices cannot be told.
-        is_known = 0 < loader.size <= MOST_SAMPLES
-        self.taken = bytearray(loader.size // 8 + 1) if is_known else None
-        self.batches = 0         # that were handed out
-        self.before = self.after = 0  # backwards of the job before the first and the last of them
-        self.epoch = None        # its number, if a backward came after one of its batches
-        self.is_complete = self.is_told = False
-        self.contents = []       # hashes of the first batches, where there are no indices
-
-    def take(self, indices):
-        if self.taken is None:
-            return
-        try:
-            indices = [operator.index(k) for k in
-                       (indices if isinstance(indices, (list, tuple)) else [indices])]
-            self.order = hash((self.order, *indices))
-            self.first = (self.first + tuple(indices))[:8]
-            self.count += len(indices)
-            for k in indices:
-                for subset in self.loader.subsets:
-                    k = int(subset[k])
-                self.taken[k >> 3] |= 1 << (k & 7)
-        except (TypeError, IndexError):  # samples of a stream, or a data set's own kind of index
-            self.taken = None
-
-    def notes(self):
-        """Returns what the ranks compare, until it was told complete; None if there is nothing."""
-        if self.taken is None or self.is_told:
-            return None
-        self.is_told = self.is_complete
-        try:
-            alike = (*self.loader.alike(), self.epoch)
-        except Exception:  # a data set of its own kind: nothing is said of it
-            return None
-        return {"alike": alike, "is_complete": self.is_complete, "taken": bytes(self.taken)}
 
 
 class Guard:
@@ -242,8 +50,8 @@ class Guard:
 
     def __init__(self, every):
         self.every = every
-        self.findings = []     # rank 0's: what was told
-        self.told = set()
+        self.checks = Checks()  # rank 0's
+        self.findings = self.checks.findings
         self.own = []          # found by this rank alone, and not yet told
         self.said = set()
         self.models = []
@@ -254,13 +62,11 @@ class Guard:
         self.store, self.rank, self.world_size = None, 0, 1
         self.number = 0        # of the last check
         self.pending = collections.deque(maxlen=4)  # rank 0's: checks that not all have made yet
-        self.checks = 0        # rank 0's: those that all ranks have made
         self.loaders = weakref.WeakKeyDictionary()
         self.loaders_used = self.loaders_unknown = 0
         self.opening = None    # the pass whose iterator is being made
         self.latest = None     # the pass that has handed out a batch last
         self.trained = self.evaluated = None  # passes whose samples are compared
-        self.samples = {}      # rank 0's: all ranks' notes of these
         self.left_out = {}     # by a data set's id: what is wrong unless its rest is tested, too
         self.tested_undivided = set()  # ids of the data sets that were
         self.means = collections.deque([0] * WINDOW, maxlen=WINDOW)
@@ -364,10 +170,10 @@ class Guard:
                 min(by_loss) == 1 and is_divided(after, before, micro_batches))):
             self.find("divided twice", f"the step has {micro_batches} micro-batches, and its "
                       f"gradients are divided by {micro_batches} twice: once in the loss, and once "
-                      "more behind it. The steps are too short by as much.")
+                      "after it. The steps are too short by as much.")
         elif (self.world_size > 1 and self.reduces_by_hand
               and abs(uniform_ratio(after, before) / self.world_size - 1) < 1e-5):
-            self.find("reduced twice", f"behind backward the gradients grow {self.world_size} "
+            self.find("reduced twice", f"after backward the gradients grow {self.world_size} "
                       "times. DistributedDataParallel has averaged them already: an all-reduce by "
                       "hand sums equal numbers.")
 
@@ -527,152 +333,9 @@ class Guard:
         made = [number for number in reversed(self.pending) if self.store.check(self.keys(number))]
         for number in reversed(made):
             self.pending.remove(number)
-            self.compare([pickle.loads(self.store.get(key)) for key in self.keys(number)])
+            self.checks.compare([pickle.loads(self.store.get(key)) for key in self.keys(number)])
             for key in self.keys(number):
                 self.store.delete_key(key)
-
-    def compare(self, notes):
-        """Tells what differs between the ranks' notes."""
-        self.checks += 1
-        self.tell_what_was_found([each["found"] for each in notes])
-        if len({(each["step"], *each["hashes"]) for each in notes}) > 1:
-            return  # not after the same step: ranks that end at different times
-        for number in notes[0]["models"]:
-            if ("drift", number) not in self.told:
-                self.explain_parameters(notes, number)
-            if notes[0]["step"] > 0:
-                self.locate("buffers differ", notes, number, "buffer", "this buffer has other "
-                            "values than on the other ranks, and nothing brings them together: "
-                            "forward_sync_buffers (earlier broadcast_buffers) is off.")
-        if notes[0]["dropout"] and len(notes) > 1 and not differ(notes, "dropout"):
-            self.share("the same dropout", notes, "all ranks draw their dropout masks from a "
-                       "generator in the same state, so all drop the same units: seed it by the "
-                       "rank once the model is made.")
-        self.look_at_means(notes)
-        self.compare_samples(notes)
-
-    def look_at_means(self, notes):
-        """Counts the steps in which a mean was taken over other numbers of samples on the ranks."""
-        steps = [(max(all), min(all)) for all in zip(*(each["means"] for each in notes))
-                 if min(all) > 0]
-        uneven = sum(high > 1.1 * low for high, low in steps)
-        if len(steps) >= 4 and 2 * uneven >= len(steps):
-            high, low = max(steps, key=lambda pair: pair[0] / pair[1])
-            self.share("mean of means", notes, f"the loss is a mean over {low} terms on one rank "
-                       f"and over {high} on another, in {uneven} of {len(steps)} steps the "
-                       "difference was over 10 %. The mean of such means weighs terms unequally: "
-                       "sum the loss, multiply it by the number of ranks, and divide it by all "
-                       "ranks' terms.")
-
-    def explain_parameters(self, notes, number):
-        """Looks for the reason why the parameters of one model differ."""
-        models = [each["models"][number] for each in notes]
-        if notes[0]["step"] == 0:
-            kind, words = "changed after wrapping", (
-                "the ranks' values differ before the first step: they were changed after "
-                "DistributedDataParallel sent rank 0's.")
-        elif all(forwards and in_sync == 0 for _, forwards, in_sync in models):
-            kind, words = "never in sync", (
-                "no forward since the last check was outside of no_sync, so its gradients were not "
-                "averaged.")
-        elif any(forwards == 0 and each["backwards"]
-                 for (_, forwards, _), each in zip(models, notes)):
-            kind, words = "past the wrapper", (
-                "the job went backward, and no forward of this model went through "
-                "DistributedDataParallel (was it model.module's?), so nothing averaged its "
-                "gradients.")
-        elif differ(notes, "scales"):
-            kind, words = "loss scales differ", (
-                "GradScaler's scale is not the same on all ranks, so each divides the averaged "
-                f"gradients by another number; here it is {notes[0]['scales'][-1]}.")
-        elif differ(notes, "rates"):
-            kind, words = "learning rates differ", (
-                "the optimizer's settings are not the same on all ranks; here they are "
-                f"{notes[0]['rates'][0]}.")
-        else:
-            kind, words = "parameters differ", "the ranks' values differ, so their steps did."
-            if (all(each["gradients"] for each in notes) and differ(notes, "gradients")
-                    and len({each["gradients"][0] for each in notes}) == 1):
-                words += (" The gradients were equal after backward and differ at the step: look "
-                          "at what changes them in between (clipping, scaling).")
-        if self.locate(kind, notes, number, "parameter", words):
-            self.told.add(("drift", number))
-
-    def locate(self, kind, notes, number, what, words):
-        """Names the first tensor of a model whose hash is not rank 0's, and the ranks. Returns
-        whether there is one."""
-        keys = [key for key in notes[0]["hashes"] if key[:2] == (number, what)]
-        values = {key: [each["hashes"][key] for each in notes] for key in keys}
-        at = [key for key in keys if len(set(values[key])) > 1]
-        if at:
-            ranks = [rank for rank, each in enumerate(values[at[0]]) if each != values[at[0]][0]]
-            name, models = at[0][2], notes[0]["models"]
-            if len(models) > 1:
-                name = f"{name} of model {number + 1} ({models[number][0]})"
-            self.tell(kind, notes[0]["step"], ranks, name, f"{words} It is the first of {len(at)} "
-                      f"that differ, of {len(keys)}; rank 0 is compared with.", of=number)
-        return bool(at)
-
-    def compare_samples(self, notes):
-        """Counts how often all ranks took each sample, in the first epoch and the first test."""
-        for what in ("trained", "evaluated"):
-            parts = [each[what] for each in notes]
-            if all(parts) and not differ(parts, "alike"):
-                taken = [int.from_bytes(part["taken"], "little") for part in parts]
-                is_complete = all(part["is_complete"] for part in parts)
-                if what == "trained":
-                    self.count_samples(notes, taken, is_complete, *parts[0]["alike"][1:5])
-                if is_complete:
-                    self.samples[what] = taken
-        if len(self.samples) == 2:
-            self.look_at_split(notes, **self.samples)
-        if len(notes) > 1 and len(notes[0]["contents"]) > 3 and not differ(notes, "contents"):
-            self.share("samples seen twice", notes, "all ranks take the same batches from a "
-                       f"stream: let rank r keep sample r of each {len(notes)}.")
-
-    def count_samples(self, notes, taken, is_complete, size, once, whole, batch_size):
-        seen = twice = 0
-        for each in taken:
-            twice |= seen & each
-            seen |= each
-        seen, twice = seen.bit_count(), twice.bit_count()
-        left = max(len(notes) * batch_size, size // 100)  # the last batch may be left out
-        if once and twice > max(len(notes), seen // 100):
-            self.share("samples seen twice", notes, f"of the {seen} samples that the ranks have "
-                       f"taken in this epoch, {twice} were taken more than once: use a "
-                       "DistributedSampler, over the same split on all ranks.")
-        elif whole and is_complete and size - seen > left:
-            self.share("samples never seen", notes, "the epoch is over, and no rank has taken "
-                       f"{size - seen} of {size} samples.")
-
-    def look_at_split(self, notes, trained, evaluated):
-        """A rank that tests on its own training samples means to; one that does so on another
-        rank's does not know."""
-        own = any(a & b for a, b in zip(trained, evaluated))
-        both = 0
-        for a in trained:
-            for b in evaluated:
-                both |= a & b
-        if both and not own:
-            self.share("tested on training samples", notes, f"{both.bit_count()} samples of one "
-                       "rank's test are training samples of another rank: the ranks have split "
-                       "the data differently. Give random_split a generator with the same seed.")
-
-    def tell_what_was_found(self, by_rank):
-        all = {each[0]: each for found in by_rank for each in found}
-        for kind, step, parameter, words in all.values():
-            ranks = [rank for rank, found in enumerate(by_rank)
-                     if kind in (each[0] for each in found)]
-            self.tell(kind, step, ranks, parameter, words)
-
-    def share(self, kind, notes, words):
-        self.tell(kind, notes[0]["step"], range(len(notes)), "", words)
-
-    def tell(self, kind, step, ranks, parameter, words, of=None):
-        if (kind, of) not in self.told:
-            self.told.add((kind, of))
-            self.findings.append(Finding(kind, step, tuple(ranks), parameter, words))
-            print(self.findings[-1], file=sys.stderr, flush=True)
 
     # ---- The end ----
 
@@ -691,7 +354,7 @@ class Guard:
         if self.store is None:
             self.rank = dist.get_rank() if dist.is_initialized() else 0
             if self.rank == 0:
-                self.tell_what_was_found([self.own])
+                self.checks.tell_what_was_found([self.own])
             return
         for loader in self.loaders.values():
             self.ends_pass_by_count(loader.now)
@@ -711,8 +374,9 @@ class Guard:
             return f"{number} {what}{'' if number == 1 else 's'}"
         models = sum(model.is_whole for model in self.models)
         lines = [f"watched {count(models, 'model')}, {count(self.step, 'step')} and "
-                 f"{count(self.loaders_used, 'loader')}; {count(self.checks, 'check')} compared "
-                 f"{count(self.world_size, 'rank')}; {count(len(self.findings), 'finding')}."]
+                 f"{count(self.loaders_used, 'loader')}; {count(self.checks.made, 'check')} "
+                 f"compared {count(self.world_size, 'rank')}; "
+                 f"{count(len(self.findings), 'finding')}."]
         if models < len(self.models):
             lines.append(f"NOT WATCHED: {count(len(self.models) - models, 'model')} that a part of "
                          "the ranks share.")
@@ -723,7 +387,7 @@ class Guard:
         elif self.step == 0:
             lines.append("NOTHING WAS WATCHED: no optimizer made a step with the parameters of a "
                          "wrapped model.")
-        elif self.checks == 0:
+        elif self.checks.made == 0:
             lines.append("NOTHING WAS COMPARED: no check was made by all ranks. Start each of them "
                          "under the guard: a launcher of the script's own does not.")
         elif self.loaders_used == 0:
@@ -769,35 +433,6 @@ def is_out_of_use(parameter):
     if parameter.grad is None or parameter.grad.is_sparse:
         return False
     return not parameter.requires_grad or (parameter.numel() > 1 and not bool(parameter.grad.any()))
-
-
-def differ(notes, key):
-    return any(each[key] != notes[0][key] for each in notes)
-
-
-def length_of(something):
-    try:
-        return len(something)
-    except TypeError:
-        return 0
-
-
-def print_of(dataset):
-    """Returns a hash of three samples. Augmentation draws from the same place on all ranks."""
-    numpy = sys.modules.get("numpy")
-    of_python, of_numpy = random.getstate(), numpy and numpy.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            random.seed(0)
-            torch.random.default_generator.manual_seed(0)
-            if numpy:
-                numpy.random.seed(0)
-            return zlib.crc32("".join(repr(dataset[index]) for index in (
-                0, len(dataset) // 2, len(dataset) - 1)).encode())
-    finally:
-        random.setstate(of_python)
-        if numpy:
-            numpy.random.set_state(of_numpy)
 
 
 # ---- Hooks ---------------------------------------------------------------------------------------

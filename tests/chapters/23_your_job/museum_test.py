@@ -19,6 +19,7 @@ MUSEUM = ROOT / "exercises" / "23_your_job"
 sys.path[:0] = [str(MUSEUM), str(ROOT / "chapters" / "23_your_job")]
 import check  # noqa: E402
 import ddp_guard  # noqa: E402
+import guard_checks  # noqa: E402
 from support import ranks  # noqa: E402
 
 FAULTS = {
@@ -291,7 +292,7 @@ def look_at_errors():
 def look_at_order():
     """Checks are compared in their order, even if a rank makes two after rank 0 has asked."""
     guard, compared = ddp_guard.Guard(1), []
-    guard.store, guard.compare = mock.Mock(get=pickle.dumps), compared.extend
+    guard.store, guard.checks.compare = mock.Mock(get=pickle.dumps), compared.extend
     guard.store.check.side_effect = [False, True, True]
     guard.pending.extend([1, 2])
     guard.compare_what_is_there()
@@ -332,7 +333,7 @@ def look_at_copies():
 
 
 def look_at_sections():
-    for kind, section in ddp_guard.SECTIONS.items():
+    for kind, section in guard_checks.SECTIONS.items():
         chapter, title = section.split(", ", 1)
         if f"\n## {title}\n" not in (ROOT / "chapters" / chapter / "README.md").read_text():
             complain(f"'{kind}' names a section that is not there: {section}")

@@ -36,13 +36,13 @@ class Cases(distributed_test.TestDistBackend, distributed_test.DistributedTest._
     @classmethod
     def _run(cls, rank, test_name, file_name, pipe, **options):
         guard = ddp_guard.watch(every=1)
-        tell = guard.tell
+        tell = guard.checks.tell
 
         def tell_the_log(kind, *place, **options):
             with LOG.open("a") as log:
                 log.write(f"{test_name}: {kind}\n")
             tell(kind, *place, **options)
-        guard.tell = tell_the_log
+        guard.checks.tell = tell_the_log
         super()._run(rank, test_name, file_name, pipe, **options)
 
 
