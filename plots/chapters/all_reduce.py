@@ -173,51 +173,10 @@ def draw_bench_all_reduce(measured):
     return figure
 
 
-def draw_bench_tails(measured):
-    """How long calls took, by what kept them, beside a loop that only reads the clock."""
-    columns = [measured.numbers(name) for name in ("bytes", "from_us", "to_us", "count")]
-    rows = list(zip(measured.text("what"), *columns))
-    sizes = sorted({row[1] for row in rows})
-    figure, panels = new_figure(len(sizes), width=2.7, height=3.4)
-    styles = {
-        "nothing": dict(color=BLUE),
-        "own host": dict(color=ORANGE),
-        "others": dict(color=RED),
-        "sleep": dict(color=GREEN),
-        "page fault": dict(color="#8e5bb5"),
-        "clock": dict(color=GREY, linestyle=":"),
-    }
-    labels = {"nothing": "calls: nothing kept them", "own host": "the rank's own host had the core",
-              "others": "another program had it", "sleep": "the kernel slept",
-              "clock": "pauses of a loop that reads the clock"}
-    lowest = min(row[2] for row in rows)
-    highest = max(row[3] for row in rows)
-    most = max(row[4] for row in rows)
-    for panel, size in zip(panels, sizes):
-        for what, style in styles.items():
-            mine = sorted(row[2:] for row in rows if row[:2] == (what, size))
-            if mine:
-                panel.plot([(begin * end)**0.5 for begin, end, _ in mine],
-                           [count for _, _, count in mine], marker="o", markersize=2.5,
-                           linewidth=1.3, label=labels.get(what, what), **style)
-        panel.set(title=f"{size / 1024:g} KiB" if size < 2**20 else f"{size / 2**20:g} MiB",
-                  xscale="log", yscale="log", xlim=(lowest, highest), ylim=(0.7, 2 * most),
-                  xlabel="microseconds")
-        panel.xaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
-    panels[0].set_ylabel("how many")
-    shown = {}
-    for panel in panels:
-        shown |= dict(zip(*reversed(panel.get_legend_handles_labels())))
-    figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=len(shown),
-                  bbox_to_anchor=(0.5, -0.08))
-    return figure
-
-
 DRAWINGS = {
     "all_reduce": draw_all_reduce,
     "all_reduce_steps": draw_all_reduce_steps,
     "all_reduce_ports": draw_all_reduce_ports,
     "bench_all_reduce": draw_bench_all_reduce,
     "bench_cross_overs": draw_bench_cross_overs,
-    "bench_tails": draw_bench_tails,
 }
