@@ -9,7 +9,7 @@
 //
 // The 1 of `warps` is a barrier, and the rest are shuffles. A thread of `accumulators` has 32 sums,
 // or 16 in blocks of 1024.
-#include "02_kernels/reduce_work.hpp"
+#include "02_kernels/block_reduce.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -13,7 +13,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "common/gpu/rows.hpp"
 
 namespace ddp {

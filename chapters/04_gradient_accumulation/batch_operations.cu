@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 

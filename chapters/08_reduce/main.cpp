@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "02_kernels/block_reduce.hpp"
-#include "02_kernels/sum_orders.hpp"
+#include "02_kernels/support/sum_orders.hpp"
 #include "05_ranks/world.hpp"
 #include "08_reduce/show/across_ranks.hpp"
 #include "common/data/random.hpp"

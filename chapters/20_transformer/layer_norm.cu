@@ -13,7 +13,7 @@
 
 #include <stdexcept>
 
-#include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/layers/matrix.hpp"
 #include "common/gpu/gpu.hpp"

@@ -16,7 +16,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "20_transformer/layers/exponential.cuh"
 #include "20_transformer/words/tokenizer.hpp"
 #include "common/gpu/gpu.hpp"

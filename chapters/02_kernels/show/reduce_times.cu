@@ -4,7 +4,6 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "02_kernels/reduce_work.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"

@@ -1,9 +1,9 @@
 #include "20_transformer/layers/long_rows.hpp"
 
 #include "02_kernels/block_reduce.cuh"
+#include "02_kernels/support/block_sum.cuh"
 #include "20_transformer/layers/exponential.cuh"
 #include "common/gpu/gpu.hpp"
-#include "common/gpu/rows.hpp"
 
 namespace ddp {
 namespace {

@@ -10,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
-#include "02_kernels/block_reduce.cuh"
-#include "02_kernels/sum_orders.hpp"
+#include "02_kernels/support/block_sum.cuh"
+#include "02_kernels/support/sum_orders.hpp"
 #include "common/data/random.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // The work of a reduction, as reduce_work.hpp computes it and as the chapter's own kernels do it:
 // they run here with a type that counts its additions, and with barriers and shuffles that count.
-#include "02_kernels/reduce_work.hpp"
+#include "02_kernels/block_reduce.hpp"
 
 #include <algorithm>
 #include <map>

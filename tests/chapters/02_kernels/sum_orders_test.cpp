@@ -1,5 +1,5 @@
 // The same numbers in several orders.
-#include "02_kernels/sum_orders.hpp"
+#include "02_kernels/support/sum_orders.hpp"
 
 #include <numeric>
 

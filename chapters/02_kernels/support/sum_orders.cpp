@@ -1,4 +1,4 @@
-#include "02_kernels/sum_orders.hpp"
+#include "02_kernels/support/sum_orders.hpp"
 
 #include <cmath>
 #include <numeric>
