@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/layers/relu.hpp"
+#include "03_network/layers/without_parameters.hpp"
 #include "20_transformer/attention.hpp"
 #include "20_transformer/layers/residual.hpp"
 
