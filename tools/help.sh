@@ -66,7 +66,7 @@ help_of_other_verbs() {
                                 writes; Ctrl-C ends it, and not the run
   ./book web [--open] [--pdf]   the book as a site, in out/web, to be read without a server: questions that cover
                                 their answers, excerpts that unfold, and recordings of your own runs;
-                                --pdf: as a PDF and an EPUB, too
+                                --pdf: as a PDF and an EPUB, too; --public: for a web server, in out/public
   ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
                                 H nodes of L ranks each on this machine, for as long as COMMAND runs:
                                 ./book cluster up 2x2 -- ./book run 15; \`./book cluster up\` says more

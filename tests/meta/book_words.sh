@@ -37,7 +37,7 @@ expect_sentence 2 "There is no chapter 'slop'; $chapters" "$book" test slop
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
 expect_sentence 2 "watch takes at most one file, which a run writes: out/run.jsonl." "$book" watch a b
-expect_sentence 2 "web does not take '--fast'; it takes --open and --pdf." "$book" web --fast
+expect_sentence 2 "web does not take '--fast'; it takes --open, --pdf and --public." "$book" web --fast
 expect_sentence 2 "cluster takes up, which makes nodes on this machine, and where, measure and scale, which look at nodes: \`./book help all\` says more." "$book" cluster down
 expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
 expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99

@@ -137,7 +137,8 @@ shows 'data-made=""'
 shows '<b id=L2>' "$site/source/chapters/01_line/main.cu.html"
 shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
-hides 'int first' "$site/searchindex.js"
+shows 'What is straight.' "$site/_static/sections.js"
+hides 'int first' "$site/_static/sections.js"
 shows '<figure class="live" data-program="tree" hidden>' "$site/chapters/02_kernels/README.html"
 
 sphinx -D book_address=https://forge.example/book "$book" "$site" &>"$scratch/said" || complain "a book with an address gets warnings: $(cat "$scratch/said")"
@@ -151,6 +152,10 @@ shows '0,compute,mine'
 hides '0,compute,reference'
 shows "data-made=\"$(date +%F)\""
 shows '"measured": "9 m (in all)", "own": true'
+sphinx -D book_public=1 "$book" "$site" &>"$scratch/said" || complain "the public site gets warnings: $(cat "$scratch/said")"
+shows '0,compute,reference'
+hides '0,compute,mine'
+hides '"own": true'
 rm -r "$book"/{out,my}
 
 # On paper and in an EPUB there are no buttons, and all that they would open is there.

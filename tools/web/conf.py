@@ -29,6 +29,7 @@ book_address = ""
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": False}  # the arrow keys step recordings
 html_static_path = [str(HERE / "static")]
+html_favicon = str(HERE / "static/favicon.svg")
 html_css_files = ["book.css"]
 html_js_files = [(f"{name}.js", {"defer": "defer"})
                  for name in ("names", "code", "page", "excerpts", "predictions", "scenes",

@@ -1,13 +1,14 @@
 # Sourced by ./book: the web edition, which Sphinx makes of the READMEs. What it is made of stands in tools/web/.
 # shellcheck shell=bash disable=SC2154,SC2034  # what is not set here, ./book sets, and what is not read, it reads
 
-web() {  # [--open] [--pdf]
-    local option open='' pdf='' page=$root/out/web/index.html
+web() {  # [--open] [--pdf] [--public]
+    local option open='' pdf='' site=$root/out/web public=()
     for option in "$@"; do
         case $option in
             --open) open=yes ;;
             --pdf) pdf=yes ;;
-            *) bad_input "web does not take '$option'; it takes --open and --pdf." ;;
+            --public) site=$root/out/public public=(-D book_public=1) ;;
+            *) bad_input "web does not take '$option'; it takes --open, --pdf and --public." ;;
         esac
     done
     folder=$root/build/web log=$folder/book.log
@@ -15,13 +16,13 @@ web() {  # [--open] [--pdf]
     lock_folder
     prepare_sphinx
     record_choices
-    sphinx html "the web edition" "$root/out/web"
+    sphinx html "the web edition" "$site" "${public[@]}"
     if [[ $pdf ]]; then print_book; fi
     unlock_folder
-    echo "$page"
+    echo "$site/index.html"
     if [[ $open ]]; then
         command -v xdg-open >/dev/null || fail "--open needs xdg-open, which this machine lacks: open the page above in a browser."
-        xdg-open "$page" &>/dev/null </dev/null &
+        xdg-open "$site/index.html" &>/dev/null </dev/null &
     fi
 }
 

@@ -4,12 +4,12 @@ Each module has one feature, which its setup(app) plugs in, or whose files its w
 README is written for it: all of them read what is there, tables, links, comments and fenced blocks.
 """
 from . import (contents, excerpts, front, glossary, links, live, names, predictions, recordings,
-               sources)
+               search, sources)
 
 
 def write(app, error):
     if not error and app.builder.name == "html":
-        for feature in (sources, names, live):
+        for feature in (sources, names, live, search):
             feature.write(app)
 
 

@@ -3,6 +3,7 @@
 It is read from the table of chapters/README.md, and from where the pages stand. A chapter is called
 by its subject, and its question stands below, with what it needs and where it leads.
 """
+import html
 import re
 from pathlib import Path
 
@@ -136,8 +137,20 @@ def add_first_page(app):
         app.config.html_additional_pages["index"] = "index.html"
 
 
+def describe(app, docname, template, context, doctree):
+    """Tells whoever links or finds a page what it is about: by its first paragraph."""
+    first = doctree and next((node for node in doctree.findall(nodes.paragraph)
+                              if "question" not in node["classes"]), None)
+    if first and app.builder.name == "html":
+        text = html.escape(" ".join(first.astext().split())[:200])
+        context["metatags"] += (f'<meta name="description" content="{text}">'
+                                f'<meta property="og:title" content="{context["title"]}">'
+                                f'<meta property="og:description" content="{text}">')
+
+
 def setup(app):
     app.add_transform(NestSections)
     app.add_transform(NameChapter)
     app.connect("builder-inited", add_first_page)
     app.connect("source-read", add_toctree)
+    app.connect("html-page-context", describe)

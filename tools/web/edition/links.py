@@ -102,5 +102,6 @@ def resolve_source(app, env, node, content):
 def setup(app):
     app.add_transform(ResolveLinks)
     app.add_config_value("book_address", "", "html")
+    app.add_config_value("book_public", False, "env")  # nothing of the reader's own is in it
     app.connect("missing-reference", resolve_source)
     app.connect("env-get-outdated", pages_with_new_files)

@@ -55,7 +55,8 @@ class ReadPredictions(SphinxTransform):
         answers = items_of(section_called(self.document, ANSWERS))
         chapter = self.env.docname.split("/")[1]
         kept = Path(self.env.srcdir) / "my" / chapter / "measured"
-        own = own_measurements(kept.read_text()) if kept.exists() else {}
+        has_own = kept.exists() and not self.config.book_public
+        own = own_measurements(kept.read_text()) if has_own else {}
         links.note_own(self.env, kept)
         found = [self.entry(number, answer, own) for number, answer in enumerate(answers, 1)]
         found += [{"number": number} for number in range(len(found) + 1, len(questions) + 1)]

@@ -33,24 +33,25 @@ class recording(nodes.General, nodes.Element):
     """A picture, and the CSV file from which it was drawn."""
 
 
-def source_of(root, name):
+def source_of(root, name, is_public=False):
     """Returns the CSV file that is played, and whether it is the reader's own."""
     own = Path(root) / "out" / f"{name}.csv"
-    if own.exists():
+    if own.exists() and not is_public:
         return own, True
     return Path(root) / "plots/reference" / f"{name}.csv", False
 
 
-def runs_of(root, name):
+def runs_of(root, name, is_public=False):
     """Returns all files that are played, with the day on which this machine made them, or ""."""
-    path, own = source_of(root, name)
+    path, own = source_of(root, name, is_public)
     made_here = Path(root) / "build/web/recordings"
     paths = [path, *sorted(made_here.glob(f"{name}_*_ranks.csv"))]
     reference = Path(root) / "plots/reference" / f"{name}.csv"
     if own and len(paths) > 1:  # the reader's own may be of any number of ranks
         paths.insert(1, reference)
     days = (datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() for path in paths)
-    return [(path, "" if path == reference else day) for path, day in zip(paths, days, strict=True)]
+    return [(path, "" if path == reference or is_public else day)
+            for path, day in zip(paths, days, strict=True)]
 
 
 def lacking(text, wanted):
@@ -74,7 +75,7 @@ class PlayPictures(SphinxTransform):
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
             figure, scene, columns = SCENES[name]
-            runs = runs_of(self.env.srcdir, name)
+            runs = runs_of(self.env.srcdir, name, self.config.book_public)
             for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{name}.csv"]:
                 links.note_own(self.env, path)
             lacks = {path: lacking(path.read_text(), columns.split()) for path, _ in runs}

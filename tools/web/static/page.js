@@ -4,6 +4,19 @@
 for (const block of document.querySelectorAll(".highlight-cuda pre, .highlight-cpp pre")) linkNames(block, block.closest("figure")?.dataset.path);
 linkNamesInProse();
 
+// In a table, code breaks after a / . _ or comma only; where a table is wider than the page, its rows are cards.
+for (const code of document.querySelectorAll("article td code .pre"))
+  if (!code.children.length) code.innerHTML = code.innerHTML.replace(/[/._,](?=\w)/g, "$&<wbr>");
+for (const table of document.querySelectorAll("article table")) {
+  const names = [...table.querySelectorAll("thead th")].map(cell => cell.textContent);
+  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, i) => { cell.dataset.name = names[i] || ""; });
+  const wrapper = table.closest(".table-wrapper");
+  if (wrapper) new ResizeObserver(() => {
+    table.classList.remove("cards");
+    table.classList.toggle("cards", innerWidth < 740 && table.scrollWidth > wrapper.clientWidth + 1);
+  }).observe(wrapper);
+}
+
 // What scrolls sideways must do so by keyboard, too.
 for (const block of document.querySelectorAll(".highlight pre, .table-wrapper"))
   if (block.scrollWidth > block.clientWidth) Object.assign(block, { tabIndex: 0, role: "region", ariaLabel: block.matches("pre") ? "code" : "table" });

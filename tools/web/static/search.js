@@ -1,0 +1,39 @@
+// The search: sections that have all the words, those with the words in their title first, each with a line of its text.
+"use strict";
+
+const query = new URLSearchParams(location.search).get("q") || "", words = query.toLowerCase().split(/\s+/).filter(Boolean);
+// "all-reduce" is also all_reduce, and "ranks" is also rank.
+const plain = text => text.toLowerCase().replace(/[-_]/g, " ");
+const wanted = words.map(word => plain(word).replace(/(?<=\w{3})s$/, ""));
+
+function found() {
+  const hits = [];
+  bookSections.forEach(([page, anchor, title, text], place) => {
+    const head = plain(title), body = plain(text);
+    if (!wanted.every(word => head.includes(word) || body.includes(word))) return;
+    const whole = word => new RegExp(`\\b${RegExp.escape?.(word) ?? word.replace(/\W/g, "\\$&")}`).test(head);
+    const exact = [title, text].some(part => part.includes(query)) ? 0.5 : 0, isTerm = head.replace(" (glossary)", "") === plain(query) ? 2 : 0;
+    hits.push({ page, anchor, title, text, score: place / bookSections.length - wanted.filter(whole).length - exact - isTerm });
+  });
+  return hits.sort((a, b) => a.score - b.score).slice(0, 40);
+}
+
+// About 200 letters around the first word that is there.
+function lineOf(text) {
+  const at = Math.max(0, Math.min(...wanted.map(word => plain(text).indexOf(word)).filter(place => place >= 0), text.length) - 60);
+  const from = at ? text.indexOf(" ", at) + 1 : 0;
+  return `${from ? "… " : ""}${text.slice(from, from + 200)}${from + 200 < text.length ? " …" : ""}`;
+}
+
+const list = document.getElementById("search-results"), hits = words.length ? found() : [];
+document.querySelectorAll("input[name=q]").forEach(field => { field.value = query; });
+list.append(Object.assign(document.createElement("p"), {
+  textContent: !words.length ? "Type a word above." : hits.length ? `${hits.length === 40 ? "The first 40 places" : `${hits.length} places`} with “${query}”:` : `Nothing has “${query}”.` }));
+const items = document.createElement("ul");
+for (const { page, anchor, title, text } of hits) {
+  const item = document.createElement("li"), link = document.createElement("a");
+  Object.assign(link, { href: `${page}#${anchor}`, textContent: title });
+  item.append(link, Object.assign(document.createElement("p"), { textContent: lineOf(text) }));
+  items.append(item);
+}
+list.append(items);
