@@ -73,12 +73,12 @@ void check_on(int ranks, int root, const std::string& hint) {
         ranks, work, what,
         hint +
             "Each send needs a receive on the other rank, and each receive a send. Draw who "
-            "sends to whom.");
+            "sends to whom. No rank sends beyond the last one, also where there is only one.");
 }
 
 void check_arrives() {
     for (const int ranks : {2, 3, 4, 5, 6, 7, 8, 1})
-        check_on(ranks, 0, ranks == 1 ? "A single rank has nobody to send to. " : "");
+        check_on(ranks, 0, "");
 }
 
 // Returns how many messages follow one another, by the least of several times: a machine with other

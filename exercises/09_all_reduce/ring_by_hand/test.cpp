@@ -119,10 +119,13 @@ void check_on(int ranks, const Trial& call, const std::string& hint) {
     };
     on_ranks_with_hint(
         ranks, work, std::to_string(ranks) + " ranks",
-        "A send() is over when the other rank receives, and what stands behind it on the stream "
-        "waits. If all ranks send first, nobody receives: let the even ones send first.\n" +
-            hint);
+        hint +
+            "\nIf a rank waits: a send() is over when the other rank receives, and what stands "
+            "behind it on the stream waits. If all send first, nobody receives: let the even ones "
+            "send first.");
 }
+
+const std::string negative = " (In C++ -1 % 3 is -1: add N before you take the rest.)";
 
 // ---- reduce_scatter
 
@@ -149,7 +152,8 @@ void check_reduce_scatter() {
         check_on(
             ranks, call,
             "In step s rank r sends chunk r - s, adds what comes to chunk r - s - 1, and there "
-            "are N - 1 steps. (In C++ -1 % 3 is -1: add N before you take the rest.)");
+            "are N - 1 steps." +
+                negative);
 }
 
 // ---- all_gather
@@ -173,7 +177,8 @@ std::string wrong_copies(const std::vector<float>& values, int ranks, int rank) 
 
 void check_all_gather() {
     const std::string hint =
-        "What a rank has got in one step it sends in the next one; it begins with its own chunk.";
+        "What a rank has got in one step it sends in the next one; it begins with its own chunk." +
+        negative;
     const Trial gather{[](int, Chunk own, std::size_t i) {
                            return i >= own.begin && i < own.begin + own.size ? value_of(i)
                                                                              : untouched;

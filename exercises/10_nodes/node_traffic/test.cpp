@@ -34,7 +34,7 @@ void check(Formula formula, int levels, const NodeShape& shape, const std::vecto
             hint = cause.hint;
             break;
         }
-    throw Wrong(placement.text() + ", an array of 1 200 000 bytes: you say that " +
+    throw Wrong(placement.text() + ", an array of 1200000 bytes: you say that " +
                 format_fixed(yours, 0) + " bytes leave a node, right is " + format_fixed(right, 0) +
                 ".\n" + hint);
 }

@@ -21,10 +21,7 @@ constexpr int inputs = 5, classes = 3;
 std::string to_string(const std::vector<int>& samples) {
     std::string text;
     for (std::size_t r = 0; r < samples.size(); r++)
-        text += (r == 0                   ? ""
-                 : r + 1 < samples.size() ? ", "
-                                          : " and ") +
-                std::to_string(samples[r]);
+        text += (r == 0 ? "" : ", ") + std::to_string(samples[r]);
     return text;
 }
 
@@ -220,13 +217,15 @@ struct Expected {
             a += gradients[i] * right[i];
             b += right[i] * right[i];
         }
+        const auto is = [&](double factor) { return std::abs(a / b - factor) < 1e-3; };
         if (are_near(gradients, right, a / b))
-            return "the gradient is " + std::to_string(a / b) +
-                   " times what it should be. Who divides by what, and how often?" +
-                   (std::abs(a / b - ranks_with_samples / ranks) < 1e-3
-                        ? " NaiveDdp divides by the number of ALL ranks, also of those without a "
+            return "the gradient is " + std::to_string(a / b) + " times what it should be. " +
+                   (is(1 / ranks) ? "NaiveDdp divides the sum over the N ranks by N. So a rank "
+                                    "with n of S samples gives it N n / S times its gradient."
+                    : is(ranks_with_samples / ranks)
+                        ? "NaiveDdp divides by the number of ALL ranks, also of those without a "
                           "batch."
-                        : "");
+                        : "Who divides by what, and how often?");
         return "the gradient is not that of the mean loss over all ranks' samples. A rank's own "
                "counts by its share of them. (int divided by int drops the rest.)";
     }

@@ -4,10 +4,10 @@
 #include "exercises/13_async/outer_momentum.hpp"
 
 #include <cmath>
-#include <cstdio>
 
 #include "11_data_parallel/replica.hpp"
 #include "13_async/local_sgd.hpp"
+#include "common/report/units.hpp"
 #include "exercises/support/ranks.hpp"
 #include "exercises/support/tasks.hpp"
 
@@ -54,13 +54,17 @@ constexpr WrongWeight wrong_weights[] = {
     {"You take the part of the way that is LEFT for the part that is gone.\n",
      [](double c, double rate, int every) { return std::pow(1 - rate * c, every); }},
     {"You count one step too few between two meetings.\n",
-     [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every - 1); }},
-    {"You count one step too many between two meetings.\n",
-     [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every + 1); }}};
+     [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every - 1); }}};
 
 // Returns what a wrong prediction tells, or "".
 std::string cause_of(const std::vector<LocalLoss>& losses, double learning_rate, int every,
                      double predicted) {
+    double right_sum = 0;
+    for (const LocalLoss& loss : losses)
+        right_sum += (1 - std::pow(1 - learning_rate * loss.curvature, every)) * loss.target;
+    if (std::abs(predicted - right_sum / static_cast<double>(losses.size())) <= 1e-6)
+        return "You divide by the number of ranks; a weighted mean is divided by the sum of its "
+               "weights.\n";
     for (const WrongWeight& wrong : wrong_weights) {
         double sum = 0, weights = 0;
         for (const LocalLoss& loss : losses) {
@@ -71,12 +75,6 @@ std::string cause_of(const std::vector<LocalLoss>& losses, double learning_rate,
         if (std::abs(predicted - sum / weights) <= 1e-6)
             return wrong.words;
     }
-    double sum = 0;
-    for (const LocalLoss& loss : losses)
-        sum += (1 - std::pow(1 - learning_rate * loss.curvature, every)) * loss.target;
-    if (std::abs(predicted - sum / static_cast<double>(losses.size())) <= 1e-6)
-        return "You divide by the number of ranks; a weighted mean is divided by the sum of its "
-               "weights.\n";
     return "";
 }
 
@@ -86,33 +84,28 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
     const double measured = measured_point(losses, learning_rate, every, meetings);
     if (std::abs(predicted - measured) <= 0.001)
         return held();
-    std::string ranks;
-    for (const LocalLoss& loss : losses) {
-        char text[80];
-        std::snprintf(text, sizeof text, "%scurvature %g target %g", ranks.empty() ? "" : ", ",
-                      loss.curvature, loss.target);
-        ranks += text;
-    }
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "; learning rate %g, a meeting every %d steps: you predict w = %.4f, and the "
-                  "chapter's local SGD rests at %.4f.\n",
-                  learning_rate, every, predicted, measured);
-    throw Wrong(ranks + text + cause_of(losses, learning_rate, every, predicted) + hint);
+    std::string text;
+    for (const LocalLoss& loss : losses)
+        text += "curvature " + format_fixed(loss.curvature, 1) + " target " +
+                format_fixed(loss.target, 1) + ", ";
+    throw Wrong(text + "learning rate " + format_fixed(learning_rate, 2) + ", a meeting every " +
+                std::to_string(every) + " steps: you predict w = " + format_fixed(predicted, 4) +
+                ", and the chapter's local SGD rests at " + format_fixed(measured, 4) + ".\n" +
+                cause_of(losses, learning_rate, every, predicted) + hint);
 }
 
 void check_resting_point() {
     check_point({{1, 2}, {1, 6}}, 0.5, 4, 10, "The case: both ranks pull equally hard.");
     check_point({{1, 0}, {3, 8}}, 0.25, 1, 30,
-                "They meet after every step: that is averaging gradients, and it rests where the "
-                "mean gradient is 0.");
+                "The case: they meet after every step. That is averaging gradients, and it rests "
+                "where the mean gradient is 0.");
     check_point({{1, 0}, {3, 8}}, 0.25, 4, 10,
-                "They meet rarely: each goes far towards its own target in between, and no farther "
-                "than there. So who pulls harder counts for less than with a meeting after every "
+                "The case: they meet rarely. Each goes far towards its own target in between, and "
+                "no farther, so who pulls harder counts for less than with a meeting after every "
                 "step.");
     check_point({{1, 0}, {3, 8}, {0.5, -4}}, 0.25, 3, 30,
-                "Three ranks: each weighs by the part of the way to its target that it goes "
-                "between two meetings.");
+                "The case: three ranks. Each weighs by the part of the way to its target that it "
+                "goes between two meetings.");
 }
 
 // ---- Task outer_step
@@ -134,8 +127,6 @@ std::string cause_of_step(const OuterOptions& options, const Element& yours, flo
     const auto is = [](float one, float other) { return std::abs(one - other) <= 1e-4f; };
     const float velocity = momentum * yours.old_velocity + gradient;
     const float look_ahead = gradient + momentum * velocity;
-    if (is(yours.agreed, yours.old))
-        return "The parameters are as they were.\n";
     if (is(yours.velocity, yours.old_velocity) && !is(velocity, yours.old_velocity))
         return "`velocity` is as it was before: it is kept for the next meeting.\n";
     if (rate < 1 && is(yours.velocity, momentum * yours.old_velocity + rate * gradient))
@@ -169,19 +160,15 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
             const float right = i == 0 ? meeting.agreed : second(meeting.agreed);
             if (agreed.size() == 2 && std::abs(agreed[i] - right) <= 1e-4f)
                 continue;
-            char text[200];
-            std::snprintf(
-                text, sizeof text,
-                "Learning rate %g, momentum %g, meeting number %d, element %d, the mean is %g: "
-                "you go on from %g, and should from %g.\n",
-                options.learning_rate, options.momentum, static_cast<int>(m) + 1,
-                static_cast<int>(i), static_cast<double>(means[i]),
-                static_cast<double>(agreed.at(i)), static_cast<double>(right));
-            throw Wrong(text +
-                        cause_of_step(options, {old[i], old_velocity[i], agreed[i], velocity[i]},
-                                      means[i]) +
-                        (i > 0 ? "Each element has a gradient and a velocity of its own.\n" : "") +
-                        hint);
+            throw Wrong(
+                "Learning rate " + format_fixed(options.learning_rate, 2) + ", momentum " +
+                format_fixed(options.momentum, 2) + ", meeting number " + std::to_string(m + 1) +
+                ", element " + std::to_string(i) + ", the mean is " + std::to_string(means[i]) +
+                ": you go on from " + std::to_string(agreed.at(i)) + ", and should from " +
+                std::to_string(right) + ".\n" +
+                cause_of_step(options, {old[i], old_velocity[i], agreed[i], velocity[i]},
+                              means[i]) +
+                (i > 0 ? "Each element has a gradient and a velocity of its own.\n" : "") + hint);
         }
     }
     held();
