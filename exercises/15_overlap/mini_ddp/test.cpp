@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t device_memory = 4 << 20;
 constexpr int inputs = 5, hidden = 8, classes = 3, samples = 4;
+constexpr std::size_t gradients_of_all = (inputs + 1) * hidden + (hidden + 1) * classes;
 constexpr float stale = -7;  // what stands in a gradient before backward
 
 // Notes where the all-reduces work, and how much of backward is enqueued when they begin.
@@ -98,14 +99,6 @@ struct Trial {
             model->forward(tape.constant(Tensor(device, {samples, inputs}, values))),
             Labels(device, {samples}, labels));
     }
-    std::vector<float> gradients() {
-        std::vector<float> all;
-        for (const auto& parameter : model->parameters()) {
-            const std::vector<float> one = parameter->gradient().to_host();
-            all.insert(all.end(), one.begin(), one.end());
-        }
-        return all;
-    }
     // Enqueues copies of all gradients, one after the other.
     void keep_gradients(float* to) const {
         for (const auto& parameter : model->parameters()) {
@@ -114,6 +107,12 @@ struct Trial {
                                       cudaMemcpyDeviceToDevice, device.stream()));
             to += gradient.size();
         }
+    }
+    std::vector<float> gradients() const {
+        Buffer<float> all(gradients_of_all);
+        keep_gradients(all.data());
+        device.stream().synchronize();
+        return all.to_host_now();
     }
     // Returns this rank's own gradients, and leaves `stale` in their place.
     std::vector<float> own_gradients(const Variable& loss) {
@@ -130,7 +129,7 @@ struct Trial {
 };
 
 std::vector<float> sum_over(Rank& rank, const std::vector<float>& own) {
-    std::array<float, (inputs + 1) * hidden + (hidden + 1) * classes> mine;  // as many as gradients
+    std::array<float, gradients_of_all> mine;
     std::ranges::copy(own, mine.begin());
     std::vector<float> sum(own.size());
     for (const auto& theirs : rank.all_gather(mine))
@@ -138,33 +137,15 @@ std::vector<float> sum_over(Rank& rank, const std::vector<float>& own) {
     return sum;
 }
 
-bool are_near(const std::vector<float>& a, const std::vector<float>& b, float times = 1) {
-    return std::ranges::equal(
-        a, b, [times](float x, float y) { return std::abs(x - times * y) <= 1e-5f; });
-}
-
-// Returns what is wrong with gradients that are not the mean, when both streams have ended.
-std::string cause_of(const Trial& trial, const std::vector<float>& yours,
-                     const std::vector<float>& own, const std::vector<float>& sum) {
-    if (are_near(yours, sum))
-        return "The gradients are the sum over the ranks, and should be their mean: "
-               "ReduceOp::average.";
-    if (trial.communicator.calls == 0)
-        return "Nothing was sent: call all_reduce() for every gradient that is final.";
-    if (are_near(yours, own))
-        return "The gradients are this rank's own. The means are in memory_: who copies them "
-               "back, on wire_?";
-    return "The gradients are neither this rank's own nor the mean: does each have memory of its "
-           "own, as large as it is, and is it copied in, averaged and copied back on wire_?";
-}
-
 // While the device stands still, backward is only enqueued, and after it what an optimizer would
 // read is copied to `kept`; then both streams run to their ends. The last rank can come late.
-std::string wrong_in_step(Trial& trial, MiniDdp& ddp, int ranks, bool is_late) {
+std::string wrong_in_step(Trial& trial, MiniDdp& ddp, bool is_late) {
+    const int ranks = trial.rank.world_size();
     const Variable loss = trial.loss();
     const std::vector<float> own = trial.own_gradients(loss), sum = sum_over(trial.rank, own);
     Buffer<float> kept(sum.size());
-    trial.communicator.calls = 0;
+    Watched& seen = trial.communicator;
+    seen.calls = 0;
     trial.rank.barrier();
     if (is_late && trial.rank.rank() == ranks - 1)
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -172,26 +153,38 @@ std::string wrong_in_step(Trial& trial, MiniDdp& ddp, int ranks, bool is_late) {
     const auto call = [&] {
         ddp.backward(loss);
         trial.keep_gradients(kept.data());
-        is_early = trial.communicator.is_done_soon();
+        is_early = seen.is_done_soon();
     };
     if (std::string wrong = wrong_if_host_waits(trial.device.stream(), call); !wrong.empty())
         return wrong;
     trial.device.stream().synchronize();
-    if (trial.communicator.wire != nullptr)
-        trial.communicator.synchronize(*trial.communicator.wire);
+    if (seen.wire != nullptr)
+        seen.synchronize(*seen.wire);
     trial.rank.barrier();  // memory is freed when no kernel waits
     const std::vector<float> yours = trial.gradients();
+    const auto is_share = [&](const std::vector<float>& a, int parts) {  // of the sum
+        return std::ranges::equal(
+            a, sum, [&](float x, float y) { return std::abs(parts * x - y) <= 1e-5f; });
+    };
     if (is_early)
         return "The all-reduces are done, and backward has not even begun: they have averaged what "
                "stood in the gradients before. wire_ has to wait for backward: record computed_ on "
                "the device's stream, and let wire_ wait for it, for each gradient.";
-    if (!are_near(sum, yours, static_cast<float>(ranks)))
-        return cause_of(trial, yours, own, sum);
-    if (!are_near(sum, kept.to_host_now(), static_cast<float>(ranks)))
+    if (!is_share(yours, ranks))
+        return is_share(yours, 1) ? "The gradients are the sum over the ranks, and should be their "
+                                    "mean: ReduceOp::average."
+               : seen.calls == 0 ? "Nothing was sent: call all_reduce() for every gradient that is "
+                                   "final."
+               : yours == own    ? "The gradients are this rank's own. The means are in memory_: "
+                                   "who copies them back, on wire_?"
+                                 : "The gradients are neither this rank's own nor the mean: does "
+                                   "each have memory of its own, as large as it is, and is it "
+                                   "copied in, averaged and copied back on wire_?";
+    if (!is_share(kept.to_host_now(), ranks))
         return "An optimizer that comes right after backward reads gradients that are not averaged "
                "yet. The device's stream has to wait for the last all-reduce: record reduced_ on "
                "wire_, and let device_.stream() wait for it.";
-    if (trial.communicator.known_first == trial.model->parameters().size())
+    if (seen.known_first == trial.model->parameters().size())
         return "The mean is right, but the first all-reduce comes when backward has given all "
                "gradients, and hides behind nothing. Send each one in the function that "
                "tape->backward() calls for it.";
@@ -227,10 +220,10 @@ void check_begin() {
 
 void check_overlap() {
     for (const int ranks : {1, 2, 3})
-        check_on(ranks, [ranks](Trial& trial, MiniDdp& ddp) {
+        check_on(ranks, [](Trial& trial, MiniDdp& ddp) {
             for (int step = 0; step < 2; step++)
-                throw_first_wrong(trial.rank, wrong_in_step(trial, ddp, ranks, false));
-            return wrong_in_step(trial, ddp, ranks, true);
+                throw_first_wrong(trial.rank, wrong_in_step(trial, ddp, false));
+            return wrong_in_step(trial, ddp, true);
         });
 }
 
