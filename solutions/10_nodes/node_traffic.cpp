@@ -1,24 +1,32 @@
 // The exercise node_traffic: what leaves a node. Read exercises/10_nodes/README.md first.
 #include "exercises/10_nodes/node_traffic.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace ddp {
 
-double bytes_of_one_ring(int nodes, int ranks_per_node, double bytes) {
-    // stub: one_ring
+double bytes_of_ring(const std::vector<int>& node_of, double bytes) {
+    // stub: any_ring
     //: How many steps does the ring have, how long is a chunk, and who sends it to another node?
-    const int ranks = nodes * ranks_per_node, steps = 2 * (ranks - 1);
-    const double chunk = bytes / ranks;
-    return nodes == 1 ? 0 : steps * chunk;
+    const std::size_t ranks = node_of.size(), steps = 2 * (ranks - 1);
+    std::vector<int> leaving(ranks);  // by node: how many of its ranks send to another node
+    for (std::size_t i = 0; i < ranks; i++)
+        if (node_of[i] != node_of[(i + 1) % ranks])
+            leaving[static_cast<std::size_t>(node_of[i])]++;
+    const double chunk = bytes / static_cast<double>(ranks);
+    const int senders = *std::ranges::max_element(leaving);
+    return static_cast<double>(steps) * chunk * senders;
     // end stub
 }
 
-double bytes_of_two_levels(int nodes, int ranks_per_node, double bytes) {
-    // stub: two_levels
-    //: How many rails are there, how many ranks has each, and how many bytes does it sum?
-    const double of_a_rail = bytes / ranks_per_node;
-    const int steps = 2 * (nodes - 1);
-    const double chunk = of_a_rail / nodes;
-    return ranks_per_node * steps * chunk;
+std::vector<int> best_ring(const std::vector<int>& node_of) {
+    // stub: best_ring
+    //: How often does a ring have to leave a node?
+    std::vector<int> ring(node_of.size());
+    std::iota(ring.begin(), ring.end(), 0);
+    std::ranges::stable_sort(ring, {}, [&](int rank) { return node_of.at(rank); });
+    return ring;
     // end stub
 }
 

@@ -1,16 +1,19 @@
 // The exercise node_traffic: what leaves a node. Read exercises/10_nodes/README.md first.
 #include "exercises/10_nodes/node_traffic.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace ddp {
 
-double bytes_of_one_ring(int nodes, int ranks_per_node, double bytes) {
+double bytes_of_ring(const std::vector<int>& node_of, double bytes) {
     // How many steps does the ring have, how long is a chunk, and who sends it to another node?
-    throw NotImplemented("one_ring");
+    throw NotImplemented("any_ring");
 }
 
-double bytes_of_two_levels(int nodes, int ranks_per_node, double bytes) {
-    // How many rails are there, how many ranks has each, and how many bytes does it sum?
-    throw NotImplemented("two_levels");
+std::vector<int> best_ring(const std::vector<int>& node_of) {
+    // How often does a ring have to leave a node?
+    throw NotImplemented("best_ring");
 }
 
 }  // namespace ddp
