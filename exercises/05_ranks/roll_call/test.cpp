@@ -10,14 +10,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <functional>
+#include <future>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -100,23 +98,17 @@ bool pump(Direction& way) {
 
 // ---- A job
 
-// What became of a rank's call.
+// What became of a rank's call: it has returned a list, or named a cause.
 struct Outcome {
-    bool has_ended = false;
     std::optional<List> list;
-    std::optional<int> cause;
-    std::exception_ptr other;  // neither a list nor a RollFailed
-
-    std::string words() const {
-        return list ? "has got a list" : cause ? "names " + name(*cause) : "has not ended";
-    }
+    int cause = -1;
 };
 
 // Plays the launcher: it makes the connections, starts ranks, and ends them all. One thread uses
 // it.
 class Job {
   public:
-    explicit Job(List addresses) : addresses_(std::move(addresses)), outcomes_(addresses_.size()) {
+    explicit Job(List addresses) : addresses_(std::move(addresses)) {
         ends_at_0_.push_back(-1);
         own_ends_.push_back(-1);
         for (std::size_t rank = 1; rank < addresses_.size(); rank++) {
@@ -152,28 +144,24 @@ class Job {
         return ranks;
     }
 
+    std::vector<int> started() const {
+        std::vector<int> ranks;
+        for (const auto& [rank, call] : calls_)
+            ranks.push_back(rank);
+        return ranks;
+    }
+
     void start(int rank) {
         std::vector<int> connections(addresses_.size(), -1);
         if (rank == 0)
             connections = ends_at_0_;
         else
             connections[0] = own_ends_[static_cast<std::size_t>(rank)];
-        threads_.emplace_back([this, rank, connections] {
-            Outcome outcome;
-            try {
-                outcome.list = take_roll(rank, size(), addresses_[static_cast<std::size_t>(rank)],
-                                         connections);
-            } catch (const RollFailed& failed) {
-                outcome.cause = failed.rank;
-            } catch (...) {
-                outcome.other = std::current_exception();
-            }
-            outcome.has_ended = true;
-            const std::lock_guard lock(mutex_);
-            outcomes_[static_cast<std::size_t>(rank)] = outcome;
-            changed_.notify_all();
-        });
-        started_.push_back(rank);
+        calls_[rank] =
+            std::async(std::launch::async, [this, rank, connections] {
+                return take_roll(rank, size(), addresses_[static_cast<std::size_t>(rank)],
+                                 connections);
+            }).share();
     }
     void start(const std::vector<int>& ranks) {
         for (const int rank : ranks)
@@ -209,38 +197,43 @@ class Job {
         }
     }
 
-    // Waits until these ranks have ended. Returns those that have not by then.
-    std::vector<int> wait_for(const std::vector<int>& ranks, Milliseconds longest) {
-        std::unique_lock lock(mutex_);
-        const auto waiting = [&] {
-            std::vector<int> left;
-            for (const int rank : ranks)
-                if (!outcomes_[static_cast<std::size_t>(rank)].has_ended)
-                    left.push_back(rank);
-            return left;
-        };
-        changed_.wait_for(lock, longest, [&] { return waiting().empty(); });
-        return waiting();
-    }
-    Outcome outcome(int rank) {
-        const std::lock_guard lock(mutex_);
-        return outcomes_[static_cast<std::size_t>(rank)];
+    // Returns what became of a call that has ended by `end`. Throws Wrong with `hint` if it has
+    // not, or if a rank has thrown something else.
+    Outcome outcome(int rank, Clock::time_point end, const std::string& hint) {
+        const auto call = calls_.at(rank);
+        if (call.wait_until(end) != std::future_status::ready) {
+            for (const auto& [other, its_call] : calls_)  // which may be why
+                if (its_call.wait_for(0s) == std::future_status::ready)
+                    outcome(other, end, hint);
+            throw Wrong(name(rank) + " still waits after " + std::to_string(at_once.count()) +
+                        " ms. " + hint);
+        }
+        try {
+            return {call.get()};
+        } catch (const RollFailed& failed) {
+            return {std::nullopt, failed.rank};
+        } catch (const NotImplemented&) {
+            throw;
+        } catch (const std::exception& error) {
+            throw Wrong(name(rank) + " throws something that is no RollFailed: " + error.what() +
+                        ". " + hint);
+        }
     }
 
     // Ends all ranks by ending all connections. `words` are what is said if one does not end.
     void end(const std::string& words) {
         with_all_cut();
-        const std::vector<int> left = wait_for(started_, 2s);
-        if (!left.empty()) {
-            std::puts(((words.empty() ? "" : words + "\n") + "All connections of " + name(left[0]) +
-                       " have ended, and it still does not return. Does it take note of a read() "
-                       "that returns 0?")
-                          .c_str());
-            std::fflush(stdout);
-            std::_Exit(4);
-        }
-        for (std::thread& thread : threads_)
-            thread.join();
+        const auto end = Clock::now() + 2s;
+        for (const auto& [rank, call] : calls_)
+            if (call.wait_until(end) != std::future_status::ready) {
+                std::puts(((words.empty() ? "" : words + "\n") + "All connections of " +
+                           name(rank) +
+                           " have ended, and it still does not return. Does it take note of a "
+                           "read() that returns 0?")
+                              .c_str());
+                std::fflush(stdout);
+                std::_Exit(4);
+            }
     }
 
   private:
@@ -272,34 +265,14 @@ class Job {
 
     const List addresses_;
     std::vector<int> ends_at_0_, own_ends_;  // what the ranks get
-    std::vector<int> started_;
-    std::vector<std::thread> threads_;
+    std::map<int, std::shared_future<List>> calls_;
 
     std::mutex wires_mutex_;
     std::vector<Wire> wires_;  // of rank r at r - 1
     std::map<const Direction*, std::size_t> seen_;
     std::atomic<bool> is_over_ = false;
     std::thread relay_;
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::vector<Outcome> outcomes_;
 };
-
-// Throws if one of these ranks has thrown something that is no RollFailed.
-void rethrow_others(Job& job, const std::vector<int>& ranks, const std::string& hint) {
-    for (const int rank : ranks)
-        if (const Outcome outcome = job.outcome(rank); outcome.other) {
-            try {
-                std::rethrow_exception(outcome.other);
-            } catch (const NotImplemented&) {
-                throw;
-            } catch (const std::exception& error) {
-                throw Wrong(name(rank) + " throws something that is no RollFailed: " +
-                            error.what() + ". " + hint);
-            }
-        }
-}
 
 // Plays `story` on a job. Whatever comes of it, all ranks have ended when this returns. `what`
 // begins the words of what is wrong.
@@ -315,21 +288,12 @@ void play(const std::string& what, const List& addresses, const std::function<vo
         throw;
     }
     job.end(what + "the list is right.");
-    rethrow_others(job, job.all(), "");
+    for (const int rank : job.started())
+        job.outcome(rank, Clock::now(), "");
     held();
 }
 
 // ---- What is expected
-
-// Expects that these ranks end within `longest`. `hint` is for the first that does not.
-void require_ended(Job& job, const std::vector<int>& ranks, Milliseconds longest,
-                   const std::string& hint) {
-    const std::vector<int> waiting = job.wait_for(ranks, longest);
-    rethrow_others(job, ranks, hint);
-    if (!waiting.empty())
-        throw Wrong(name(waiting[0]) + " still waits after " + std::to_string(at_once.count()) +
-                    " ms. " + hint);
-}
 
 std::string cause_of_list(const List& yours, const List& right) {
     if (yours.size() != right.size())
@@ -344,12 +308,12 @@ std::string cause_of_list(const List& yours, const List& right) {
 
 // Expects that all ranks get the list.
 void require_list(Job& job, const std::string& hint) {
-    require_ended(job, job.all(), at_once, hint);
+    const auto end = Clock::now() + at_once;
     for (const int rank : job.all()) {
-        const Outcome outcome = job.outcome(rank);
-        if (outcome.cause)
+        const Outcome outcome = job.outcome(rank, end, hint);
+        if (!outcome.list)
             throw Wrong("all ranks have come, but " + name(rank) + " throws RollFailed, with " +
-                        name(*outcome.cause) + " as the cause. " + hint);
+                        name(outcome.cause) + " as the cause. " + hint);
         if (*outcome.list != job.addresses())
             throw Wrong(name(rank) + " gets " + text(*outcome.list) + "; right is " +
                         text(job.addresses()) + ". " +
@@ -366,12 +330,11 @@ void require_cause(Job& job, const std::vector<int>& ranks, int cause, const std
                 ? hint
                 : "Rank 0 tells all others the first cause before it throws, and they throw it, "
                   "too.";
-        const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
-        require_ended(job, {rank}, std::max(left, 0ms), words);
-        const Outcome outcome = job.outcome(rank);
+        const Outcome outcome = job.outcome(rank, end, words);
         if (outcome.cause != cause)
-            throw Wrong(name(rank) + " " + outcome.words() + "; the first cause is " + name(cause) +
-                        ". " + words);
+            throw Wrong(name(rank) +
+                        (outcome.list ? " has got a list" : " names " + name(outcome.cause)) +
+                        "; the first cause is " + name(cause) + ". " + words);
     }
 }
 
