@@ -197,7 +197,7 @@ void check_best() {
                   "formula is for checkpoints that take next to no time.");
     check_best_of({1, 0, 10}, 1000, 500, "The case: a checkpoint costs nothing.");
     check_best_of({1, 2, 10}, 1e7, 2, "The case: next to no failures, and two intervals.");
-    check_best_of({20, 1, 10}, 100, 50, "The case: a step takes longer than the interval should.");
+    check_best_of({20, 1, 10}, 100, 50, "The case: a step takes longer than Young's interval.");
 }
 
 }  // namespace
