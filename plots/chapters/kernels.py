@@ -2,7 +2,7 @@
 import matplotlib.ticker
 import matplotlib.pyplot as plt
 
-from shared import BLUE, ORANGE, GREEN, RED, GREY, REDUCTIONS, new_figure, bars
+from shared import BLUE, GREY, REDUCTIONS, new_figure, bars
 
 
 def draw_kernels(measured):
@@ -58,34 +58,19 @@ def draw_kernels_warps(measured):
 
 def draw_bench_reduce(measured):
     """Five ways to add up an array, in blocks of every size, against the memory."""
-    figure, (speed, share) = new_figure(2, width=5.2)
-    rows = list(
-        zip(*(measured.text("version"),
-              *map(measured.numbers, ("block", "gbs", "share_of_limit")))))
-    colors = {
-        "atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN,
-        "accumulators": BLUE
-    }
-    for version, color in colors.items():
+    figure, (panel,) = new_figure(1, width=5.2)
+    rows = list(zip(measured.text("version"), *map(measured.numbers, ("block", "gbs"))))
+    for version in dict.fromkeys(row[0] for row in rows if row[0] != "limit"):
         points = [row[1:] for row in rows if row[0] == version]
-        speed.plot([row[0] for row in points], [row[1] for row in points], color=color, marker="o",
-                   label=version)
-        if version == "accumulators":
-            share.plot([row[0] for row in points], [100 * row[2] for row in points], color=color,
-                       marker="o")
+        panel.plot(*zip(*points), color=REDUCTIONS[version], marker="o", label=version)
     limit = next(row[2] for row in rows if row[0] == "limit")
-    speed.axhline(limit, color=GREY, linestyle=":", linewidth=1.2, label="only reading")
-    speed.set(title="How fast five versions read", xlabel="threads of a block", ylabel="GB/s",
+    panel.axhline(limit, color=GREY, linestyle=":", linewidth=1.2, label="only reading")
+    panel.set(title="How fast five versions read", xlabel="threads of a block", ylabel="GB/s",
               yscale="log")
-    speed.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    share.set(title="The fastest, of what memory allows", xlabel="threads of a block",
-              ylabel="% of only reading")
-    share.axhline(100, color=GREY, linestyle=":", linewidth=1.2)
-    share.set_ylim(bottom=0)
-    for panel in (speed, share):
-        panel.set_xscale("log", base=2)
-        panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
-        panel.set_xticks(sorted({row[1] for row in rows if row[0] == "accumulators"}))
+    panel.set_xscale("log", base=2)
+    panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+    panel.set_xticks(sorted({row[1] for row in rows if row[0] != "limit"}))
+    panel.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
