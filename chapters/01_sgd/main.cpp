@@ -4,8 +4,7 @@
 #include <iostream>
 
 #include "01_sgd/house_model.hpp"
-#include "01_sgd/show/by_hand_report.hpp"
-#include "01_sgd/show/graph.hpp"
+#include "01_sgd/show/reports.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"

@@ -123,6 +123,10 @@ class Tape {
     // recorded.
     using Visitor = std::function<void(Parameter& parameter)>;
     void backward(Variable loss, const Visitor& is_final = {}, float scale = 1.0f);
+    // Removes all nodes: the next step begins.
+    void clear() { nodes_.clear(); }
+
+    // ---- The rest can wait
 
     // Returns the parameters that these results depend on, without the frozen ones. These are the
     // parameters that backward would visit.
@@ -134,14 +138,13 @@ class Tape {
     void retain_gradients() { retain_gradients_ = true; }
     // Returns the boxes, in the order of forward.
     const std::vector<Node>& nodes() const { return nodes_; }
-    // Removes all nodes: the next step begins.
-    void clear() { nodes_.clear(); }
 
   private:
     std::vector<bool> reached_from(const std::vector<Variable>& results) const;
     std::vector<int> count_uses(const std::vector<bool>& reached) const;
-    Variable add(Node node);
+    void require_written(const Node& box) const;
     Tensor first_gradient(float scale);
+    Variable add(Node node);
 
     Device& device_;
     const Recording recording_;

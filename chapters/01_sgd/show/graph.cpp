@@ -1,4 +1,4 @@
-#include "01_sgd/show/graph.hpp"
+#include "01_sgd/show/reports.hpp"
 
 #include <iostream>
 

@@ -1,10 +1,11 @@
 #pragma once
-// One step, drawn: the graph after backward as a tree in the terminal, and the tape as a file for
-// the picture of boxes.
+// The run's output: one step, drawn (graph.cpp), and the descents by hand beside each other
+// (by_hand_report.cpp).
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "01_sgd/by_hand.hpp"
 #include "01_sgd/house_model.hpp"
 #include "01_sgd/sgd.hpp"
 
@@ -22,5 +23,15 @@ void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
 
 // Returns a row of a table: its name, then the three parameters.
 std::vector<std::string> row_of(const std::string& name, const HouseModel& model);
+
+// Runs the descents of by_hand.hpp and prints their results and times, then what read_too_early
+// saw. Writes who did what and when to a CSV file beside `csv`, its name ending in _stream; an
+// empty path writes none.
+void show_by_hand(Device& device, const std::vector<House>& houses, const HouseData& data,
+                  int epochs, double learning_rate, const std::filesystem::path& csv);
+
+// Writes the houses for the picture: a CSV file beside `csv`, its name ending in _houses. An empty
+// path writes none.
+void write_houses(const std::filesystem::path& csv, const std::vector<House>& houses);
 
 }  // namespace ddp
