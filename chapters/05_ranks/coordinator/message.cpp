@@ -57,6 +57,10 @@ class Reader {
 
 }  // namespace
 
+std::string describe_call(const Message& call) {
+    return call.text + " (call " + std::to_string(call.number) + ")";
+}
+
 RunResult RunResult::from(const Message& message) {
     return {message.text, static_cast<int>(message.number), !message.parts.empty()};
 }

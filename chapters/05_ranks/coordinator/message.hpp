@@ -36,6 +36,9 @@ struct Message {
     bool operator==(const Message&) const = default;
 };
 
+// Returns "barrier (call 3)", for example.
+std::string describe_call(const Message& call);
+
 // The end of a run, the same on every rank.
 struct RunResult {
     std::string cause;     // empty: no rank has failed

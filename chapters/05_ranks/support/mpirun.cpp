@@ -1,4 +1,4 @@
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 
 #include <unistd.h>
 

@@ -14,7 +14,7 @@
 
 #include "05_ranks/environment.hpp"
 #include "05_ranks/rendezvous.hpp"
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "19_checkpoint_failover/job/status_line.hpp"
 #include "common/report/options.hpp"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "05_ranks/rendezvous.hpp"
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/support/further_all_reduces.hpp"

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 
 namespace ddp {
 

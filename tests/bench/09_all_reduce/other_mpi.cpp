@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "05_ranks/cores.hpp"
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "common/report/options.hpp"
 #include "common/report/process.hpp"
 #include "common/report/units.hpp"

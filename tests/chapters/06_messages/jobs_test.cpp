@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "05_ranks/rendezvous.hpp"
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "19_checkpoint_failover/job/launch_job.hpp"
 #include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "common/report/bench.hpp"

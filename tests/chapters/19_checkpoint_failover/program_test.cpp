@@ -7,7 +7,7 @@
 #include <regex>
 #include <thread>
 
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "19_checkpoint_failover/job/preemption.hpp"
 #include "common/report/bench.hpp"
 #include "tests/chapters/support/jobs.hpp"

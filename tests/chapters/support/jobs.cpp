@@ -10,7 +10,7 @@
 #include <regex>
 #include <thread>
 
-#include "05_ranks/support/mpirun.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "06_messages/support/shared_device.hpp"
 #include "tests/common/report/temporary_folder.hpp"
 
