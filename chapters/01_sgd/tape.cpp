@@ -38,11 +38,11 @@ const Tensor& Parameter::gradient() const {
     return gradient_;
 }
 
-void Parameter::place_gradient(Tensor place) {
-    if (place.size() != value.size())
+void Parameter::place_gradient(Tensor memory) {
+    if (memory.size() != value.size())
         throw std::invalid_argument("the gradient of '" + name + "' " + to_string(value.shape()) +
-                                    " does not fit into a place of " + to_string(place.shape()));
-    gradient_ = std::move(place);
+                                    " does not fit into memory of " + to_string(memory.shape()));
+    gradient_ = std::move(memory);
     clear_gradient();
 }
 

@@ -30,9 +30,9 @@ class Parameter {
     // Makes the gradient present and returns it, in the shape of the value. Allocates its memory at
     // first use. If the gradient was absent, its values are undefined: overwrite them.
     Tensor& gradient_for_writing();
-    // Moves the gradient's memory to `place`, a tensor of the value's size, and makes the gradient
+    // Moves the gradient to `memory`, a tensor of the value's size, and makes the gradient
     // absent. Values are not copied. Throws std::invalid_argument for another size.
-    void place_gradient(Tensor place);
+    void place_gradient(Tensor memory);
 
     std::string name;
     Tensor value;

@@ -59,20 +59,21 @@ const VersionTraits& traits_of(ReduceVersion version) {
     return traits_of_versions[static_cast<std::size_t>(version)];
 }
 // Returns the elements that a thread reads in a pass, or at least reads.
-std::size_t elements_of_thread(const BlockReduce& how) {
-    return how.version == ReduceVersion::accumulators ? sums_of_thread(how)
-                                                      : traits_of(how.version).elements;
+std::size_t elements_of_thread(const BlockReduce& config) {
+    return config.version == ReduceVersion::accumulators ? sums_of_thread(config)
+                                                         : traits_of(config.version).elements;
 }
 
 // Returns the longest chain of additions within a pass: those of a thread, then those of the tree.
-std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
-    const std::size_t tree = traits_of(how.version).by_warps ? 2 * log2_of(32) : log2_of(how.block);
-    if (how.version == ReduceVersion::accumulators) {
+std::size_t steps_of_pass(const BlockReduce& config, std::size_t n) {
+    const std::size_t tree =
+        traits_of(config.version).by_warps ? 2 * log2_of(32) : log2_of(config.block);
+    if (config.version == ReduceVersion::accumulators) {
         // One addition per sum for each element of a thread's share; then the sums become one.
-        const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
-        return divided_up(share, sums_of_thread(how)) + log2_of(sums_of_thread(how)) + tree;
+        const std::size_t share = divided_up(n, blocks_of(config, n) * config.block);
+        return divided_up(share, sums_of_thread(config)) + log2_of(sums_of_thread(config)) + tree;
     }
-    const std::size_t elements = elements_of_thread(how);
+    const std::size_t elements = elements_of_thread(config);
     return (elements > 1 ? elements : 0) + tree;
 }
 
@@ -90,15 +91,16 @@ void enqueue_atomics(const LaunchShape& shape, std::size_t n, const T* values, T
     }
 }
 
-// Enqueues one pass: n `values` become blocks_of(how, n) `results`.
+// Enqueues one pass: n `values` become blocks_of(config, n) `results`.
 template <ReduceOp op, class T>
-void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* results,
+void enqueue_pass(const BlockReduce& config, std::size_t n, const T* values, T* results,
                   Stream& stream) {
-    const LaunchShape shape(dim3(static_cast<unsigned int>(blocks_of(how, n))), dim3(how.block));
+    const LaunchShape shape(dim3(static_cast<unsigned int>(blocks_of(config, n))),
+                            dim3(config.block));
     // The trees in shared memory have a place there for every thread.
     LaunchShape tree = shape;
-    tree.shared_bytes = how.block * sizeof(T);
-    switch (how.version) {
+    tree.shared_bytes = config.block * sizeof(T);
+    switch (config.version) {
         case ReduceVersion::atomics:
             return enqueue_atomics<op>(shape, n, values, results, stream);
         case ReduceVersion::interleaved:
@@ -109,7 +111,7 @@ void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* res
             return launch(stream, shape, reduce_by_warps<op, T>, n, values, results);
         case ReduceVersion::accumulators:
             // Two kernels: a block of more than 512 threads must do with fewer registers a thread.
-            if (how.block > 512)
+            if (config.block > 512)
                 return launch(stream, shape, reduce_by_lanes<op, T, 1024>, n, values, results);
             return launch(stream, shape, reduce_by_lanes<op, T, 512>, n, values, results);
     }
@@ -121,55 +123,57 @@ std::string name_of(ReduceVersion version) {
     return traits_of(version).name;
 }
 
-std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
-    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > max_block)
+std::size_t blocks_of(const BlockReduce& config, std::size_t n) {
+    if (!std::has_single_bit(config.block) || config.block < least_block ||
+        config.block > max_block)
         throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
                                     std::to_string(least_block) + " to " +
                                     std::to_string(max_block) + ", not " +
-                                    std::to_string(how.block) + ".");
+                                    std::to_string(config.block) + ".");
     // At least one block, even for n = 0: it writes the neutral element.
     const std::size_t most =
-        traits_of(how.version).takes_any_share ? max_grid_blocks : ~std::size_t{0};
-    return std::clamp<std::size_t>(divided_up(n, how.block * elements_of_thread(how)), 1, most);
+        traits_of(config.version).takes_any_share ? max_grid_blocks : ~std::size_t{0};
+    return std::clamp<std::size_t>(divided_up(n, config.block * elements_of_thread(config)), 1,
+                                   most);
 }
 
-unsigned int sums_of_thread(const BlockReduce& how) {
-    return how.block > 512 ? sums_per_thread<float, 1024> : sums_per_thread<float, 512>;
+unsigned int sums_of_thread(const BlockReduce& config) {
+    return config.block > 512 ? sums_per_thread<float, 1024> : sums_per_thread<float, 512>;
 }
 
-std::size_t scratch_elements(const BlockReduce& how, std::size_t n) {
+std::size_t scratch_elements(const BlockReduce& config, std::size_t n) {
     std::size_t elements = 0;
-    if (how.version == ReduceVersion::atomics)
+    if (config.version == ReduceVersion::atomics)
         return elements;
     // The values of every pass but the last, one pass behind the other.
-    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, left))
+    for (std::size_t left = blocks_of(config, n); left > 1; left = blocks_of(config, left))
         elements += left;
     return elements;
 }
 
-std::size_t steps_of(const BlockReduce& how, std::size_t n) {
-    if (how.version == ReduceVersion::atomics)
+std::size_t steps_of(const BlockReduce& config, std::size_t n) {
+    if (config.version == ReduceVersion::atomics)
         return n;
-    std::size_t all = steps_of_pass(how, n);
-    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, left))
-        all += steps_of_pass(how, left);
+    std::size_t all = steps_of_pass(config, n);
+    for (std::size_t left = blocks_of(config, n); left > 1; left = blocks_of(config, left))
+        all += steps_of_pass(config, left);
     return all;
 }
 
 template <ReduceOp op, class T>
-void block_reduce(const BlockReduce& how, std::size_t n, const T* values, T* result, T* scratch,
+void block_reduce(const BlockReduce& config, std::size_t n, const T* values, T* result, T* scratch,
                   Stream& stream) {
-    if (how.version == ReduceVersion::atomics)
-        return enqueue_pass<op>(how, n, values, result, stream);
+    if (config.version == ReduceVersion::atomics)
+        return enqueue_pass<op>(config, n, values, result, stream);
     // Passes into scratch, each of which reads what the one before it wrote there ...
-    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, n)) {
-        enqueue_pass<op>(how, n, values, scratch, stream);
+    for (std::size_t left = blocks_of(config, n); left > 1; left = blocks_of(config, n)) {
+        enqueue_pass<op>(config, n, values, scratch, stream);
         values = scratch;
         scratch += left;
         n = left;
     }
     // ... until one block is enough: its value is the result.
-    enqueue_pass<op>(how, n, values, result, stream);
+    enqueue_pass<op>(config, n, values, result, stream);
 }
 
 // The kernels are compiled here, for these operations and types.

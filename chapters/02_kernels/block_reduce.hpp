@@ -48,27 +48,27 @@ struct BlockReduce {
 };
 
 // Returns the number of blocks of one pass over n elements, which is the number of values that it
-// leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
-std::size_t blocks_of(const BlockReduce& how, std::size_t n);
+// leaves. Throws std::invalid_argument unless config.block is a power of two from 32 to 1024.
+std::size_t blocks_of(const BlockReduce& config, std::size_t n);
 
 // Returns how many sums of floats a thread of `accumulators` keeps.
-unsigned int sums_of_thread(const BlockReduce& how);
+unsigned int sums_of_thread(const BlockReduce& config);
 
 // Returns the number of elements of T that block_reduce() needs for the values of its blocks.
-std::size_t scratch_elements(const BlockReduce& how, std::size_t n);
+std::size_t scratch_elements(const BlockReduce& config, std::size_t n);
 
 // Returns the length of the longest chain of additions of floats that wait for each other. Counts
 // additions of the neutral element as well, where a block is not full.
-std::size_t steps_of(const BlockReduce& how, std::size_t n);
+std::size_t steps_of(const BlockReduce& config, std::size_t n);
 
 // Enqueues *result = values[0] op values[1] op ... op values[n - 1], for op sum, maximum or minimum
 // and T float, double or int. All pointers are device memory; `result` is one element. `scratch`
-// holds scratch_elements(how, n) elements, which nothing else may use until the stream has done
+// holds scratch_elements(config, n) elements, which nothing else may use until the stream has done
 // this call. n may be 0: the result is then 0 for a sum, and the neutral element for a maximum
 // (minimum), which is not larger (smaller) than any other. Throws std::invalid_argument for
 // another number of threads, and for an atomic that CUDA does not have.
 template <ReduceOp op, class T>
-void block_reduce(const BlockReduce& how, std::size_t n, const T* values, T* result, T* scratch,
+void block_reduce(const BlockReduce& config, std::size_t n, const T* values, T* result, T* scratch,
                   Stream& stream);
 
 // ---- The work, counted without a run (reduce_work.cpp)
@@ -86,7 +86,7 @@ struct ReduceWork {
     std::size_t waits;
 };
 
-// Returns the work of block_reduce<ReduceOp::sum>(how, n, ...).
-ReduceWork work_of(const BlockReduce& how, std::size_t n);
+// Returns the work of block_reduce<ReduceOp::sum>(config, n, ...).
+ReduceWork work_of(const BlockReduce& config, std::size_t n);
 
 }  // namespace ddp

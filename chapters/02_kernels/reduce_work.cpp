@@ -49,20 +49,20 @@ std::size_t share_additions(std::size_t threads, std::size_t n, std::size_t sums
     return all;
 }
 
-void add_pass(ReduceWork& work, const BlockReduce& how, std::size_t n) {
-    const std::size_t block = how.block, blocks = blocks_of(how, n);
+void add_pass(ReduceWork& work, const BlockReduce& config, std::size_t n) {
+    const std::size_t block = config.block, blocks = blocks_of(config, n);
     const std::size_t steps = static_cast<std::size_t>(std::countr_zero(block));
     const bool is_tree_in_memory =
-        how.version == ReduceVersion::interleaved || how.version == ReduceVersion::sequential;
+        config.version == ReduceVersion::interleaved || config.version == ReduceVersion::sequential;
     const std::size_t barriers = is_tree_in_memory ? 1 + steps : 1;
     work.barriers_in_a_row += barriers;
     work.waits += blocks * block * barriers;
-    if (how.version == ReduceVersion::sequential || how.version == ReduceVersion::warps)
+    if (config.version == ReduceVersion::sequential || config.version == ReduceVersion::warps)
         work.warp_additions += warps_for(n);  // eight elements of each thread
-    if (how.version == ReduceVersion::accumulators)
-        work.warp_additions += share_additions(blocks * block, n, sums_of_thread(how));
+    if (config.version == ReduceVersion::accumulators)
+        work.warp_additions += share_additions(blocks * block, n, sums_of_thread(config));
     if (is_tree_in_memory) {
-        work.warp_additions += blocks * busy_warps(how.version, block);
+        work.warp_additions += blocks * busy_warps(config.version, block);
     } else {  // every warp shuffles, and then the first one again
         work.warp_additions += blocks * (warps_for(block) + 1) * shuffles_of_warp;
         work.waits += blocks * (block + lanes_of_warp) * shuffles_of_warp;
@@ -71,13 +71,13 @@ void add_pass(ReduceWork& work, const BlockReduce& how, std::size_t n) {
 
 }  // namespace
 
-ReduceWork work_of(const BlockReduce& how, std::size_t n) {
-    if (how.version == ReduceVersion::atomics)
+ReduceWork work_of(const BlockReduce& config, std::size_t n) {
+    if (config.version == ReduceVersion::atomics)
         return {n, 0, n, 0};
-    ReduceWork work{steps_of(how, n), 0, 0, 0};
-    for (;; n = blocks_of(how, n)) {
-        add_pass(work, how, n);
-        if (blocks_of(how, n) == 1)
+    ReduceWork work{steps_of(config, n), 0, 0, 0};
+    for (;; n = blocks_of(config, n)) {
+        add_pass(work, config, n);
+        if (blocks_of(config, n) == 1)
             return work;
     }
 }

@@ -133,11 +133,11 @@ struct PeersView {
 
     __device__ ControlBlock& own() const { return *control[rank]; }
     // Returns the input of rank `r`'s operation in its arena, and the output.
-    __device__ std::byte* data_of(int r, const BufferOffsets& place) const {
-        return reinterpret_cast<std::byte*>(control[r]) + place.offset;
+    __device__ std::byte* data_of(int r, const BufferOffsets& offsets) const {
+        return reinterpret_cast<std::byte*>(control[r]) + offsets.offset;
     }
-    __device__ std::byte* result_of(int r, const BufferOffsets& place) const {
-        return reinterpret_cast<std::byte*>(control[r]) + place.result;
+    __device__ std::byte* result_of(int r, const BufferOffsets& offsets) const {
+        return reinterpret_cast<std::byte*>(control[r]) + offsets.result;
     }
 };
 

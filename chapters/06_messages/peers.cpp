@@ -119,7 +119,7 @@ struct ArenaAddress {
 
 // Returns `ranks`, or all of the job if there are none. Throws OptionError if they cannot share
 // memory: they are too many, or one is on another machine than this rank.
-std::vector<int> that_share_memory(const Rank& rank, std::vector<int> ranks) {
+std::vector<int> require_shared_memory(const Rank& rank, std::vector<int> ranks) {
     if (ranks.empty()) {
         ranks.resize(rank.job().members.size());
         std::iota(ranks.begin(), ranks.end(), 0);
@@ -174,7 +174,7 @@ void* open_memory(const cudaIpcMemHandle_t& handle, const std::string& name) {
 Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
              std::optional<LinkSpeed> link, std::vector<int> ranks)
     : rank_(rank),
-      ranks_(that_share_memory(rank, std::move(ranks))),
+      ranks_(require_shared_memory(rank, std::move(ranks))),
       timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
     view_.ranks_on_device =
         require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value())

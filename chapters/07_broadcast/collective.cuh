@@ -62,7 +62,7 @@ __device__ inline PostedCall& posted_call(const Collective& collective, int r,
     return state_of(collective.view.own()).posted_calls[r][number % 2];
 }
 // Returns the places of rank `r`'s data in this collective, once there was a handshake with it.
-__device__ inline const BufferOffsets& place_of(const Collective& collective, int r) {
+__device__ inline const BufferOffsets& offsets_of(const Collective& collective, int r) {
     return posted_call(collective, r, number_of(collective));
 }
 

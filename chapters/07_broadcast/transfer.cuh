@@ -63,10 +63,10 @@ struct Neighbour {
 
     // The neighbour's input and output, after the handshake.
     __device__ std::byte* input() const {
-        return collective.view.data_of(rank, place_of(collective, rank));
+        return collective.view.data_of(rank, offsets_of(collective, rank));
     }
     __device__ std::byte* output() const {
-        return collective.view.result_of(rank, place_of(collective, rank));
+        return collective.view.result_of(rank, offsets_of(collective, rank));
     }
 
     // One thread. Waits until the neighbour has begun the same collective.

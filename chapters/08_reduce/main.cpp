@@ -24,10 +24,10 @@ std::vector<float> floats_to_add(std::uint64_t seed) {
     return values;
 }
 
-float sum_on_device(const BlockReduce& how, const std::vector<float>& values) {
+float sum_on_device(const BlockReduce& config, const std::vector<float>& values) {
     Stream stream;
-    Buffer<float> device(values), scratch(scratch_elements(how, values.size())), sum(1);
-    block_reduce<ReduceOp::sum>(how, values.size(), device.data(), sum.data(), scratch.data(),
+    Buffer<float> device(values), scratch(scratch_elements(config, values.size())), sum(1);
+    block_reduce<ReduceOp::sum>(config, values.size(), device.data(), sum.data(), scratch.data(),
                                 stream);
     stream.synchronize();
     return sum.to_host_now()[0];

@@ -20,7 +20,7 @@ struct Staged {
         const PeersView& view = collective.view;
         for (int i = 0; i < 2 * view.world_size; i++) {
             const int peer = i % view.world_size;
-            data[i] = reinterpret_cast<const T*>(view.data_of(peer, place_of(collective, peer)) +
+            data[i] = reinterpret_cast<const T*>(view.data_of(peer, offsets_of(collective, peer)) +
                                                  staging_half(collective));
         }
     }

@@ -31,9 +31,9 @@ struct Sides {
         are_aligned = true;
         for (int j = 0; j < view.world_size; j++) {
             const int peer = next_rank(view, j);
-            const BufferOffsets& place = place_of(collective, peer);
-            inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, place)) + from;
-            outputs[j] = reinterpret_cast<T*>(view.result_of(peer, place)) + to;
+            const BufferOffsets& offsets = offsets_of(collective, peer);
+            inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, offsets)) + from;
+            outputs[j] = reinterpret_cast<T*>(view.result_of(peer, offsets)) + to;
             are_aligned = are_aligned && is_aligned(inputs[j]) && is_aligned(outputs[j]);
         }
     }
@@ -87,7 +87,7 @@ __global__ void all_gather_kernel(const __grid_constant__ Collective collective,
     std::byte* output = view.result_of(view.rank, collective.record);
     for (int j = 0; j < view.world_size; j++) {
         const int peer = next_rank(view, j);
-        const std::byte* input = view.data_of(peer, place_of(collective, peer));
+        const std::byte* input = view.data_of(peer, offsets_of(collective, peer));
         std::byte* target = output + static_cast<std::size_t>(peer) * bytes;
         if (input != target)
             copy_bytes(target, input, bytes);

@@ -28,9 +28,9 @@ struct LocalArrays {
         const int next = view.rank + 1 - plan.local_begin;
         for (int j = 0; j < ranks; j++) {
             const int peer = plan.local_begin + (next + j) % ranks;
-            const BufferOffsets& place = place_of(collective, peer);
-            inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, place));
-            outputs[j] = reinterpret_cast<T*>(view.result_of(peer, place));
+            const BufferOffsets& offsets = offsets_of(collective, peer);
+            inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, offsets));
+            outputs[j] = reinterpret_cast<T*>(view.result_of(peer, offsets));
             are_aligned = are_aligned && is_aligned(inputs[j]);
         }
     }

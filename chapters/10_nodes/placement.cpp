@@ -55,7 +55,7 @@ std::string Placement::text() const {
     return text + ranks(sizes.back());
 }
 
-std::vector<int> that_share_memory(const Group& group, const Job& job, int number) {
+std::vector<int> ranks_on_node(const Group& group, const Job& job, int number) {
     const auto node = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].node; };
     std::vector<int> local;  // this rank is one of them
     std::ranges::copy_if(group.ranks(), std::back_inserter(local),
@@ -64,7 +64,7 @@ std::vector<int> that_share_memory(const Group& group, const Job& job, int numbe
 }
 
 // Rails need nodes of one size; and with one rank a node, the one ring is the rail.
-bool goes_on_two_levels(const Placement& placement, int levels) {
+bool uses_two_levels(const Placement& placement, int levels) {
     return levels == 2 && placement.is_even() && placement.sizes.size() > 1 &&
            placement.sizes[0] > 1;
 }
@@ -73,7 +73,7 @@ std::string order_line(const Job& job, const AllReduceOrder& order) {
     const Placement placement = placement_of(Group::all(job), job, 0, order.shape);
     if (placement.sizes.size() == 1)
         return "";
-    if (goes_on_two_levels(placement, order.levels))
+    if (uses_two_levels(placement, order.levels))
         return "sums between nodes: on two levels, " + placement.text() + "\n";
     return "sums between nodes: round one ring, " + placement.text() +
            (placement.is_even() ? "" : " (two levels take nodes of one size)") + "\n";

@@ -49,11 +49,11 @@ Placement placement_of(const Group& group, const Job& job, int rank,
 
 // Returns the numbers of the members of `group` that are on the same machine as rank `number`, in
 // the group's order. Their kernels share memory.
-std::vector<int> that_share_memory(const Group& group, const Job& job, int number);
+std::vector<int> ranks_on_node(const Group& group, const Job& job, int number);
 
 // Returns whether an all-reduce uses two levels: `levels` says so, and all nodes have the same
 // number of ranks, more than one.
-bool goes_on_two_levels(const Placement& placement, int levels);
+bool uses_two_levels(const Placement& placement, int levels);
 
 // Returns a line that says how a communicator of all ranks with this order sums between nodes; ""
 // if there is only one node.

@@ -21,7 +21,7 @@ double bytes_leaving_node(const Placement& placement, int levels, std::size_t by
     if (has_network && bytes <= OneShotOverNodes::max_bytes(placement) &&
         OneShotOverNodes::suits(placement, levels))
         return (placement.nodes() - 1) * static_cast<double>(bytes);
-    const bool is_two_level = goes_on_two_levels(placement, levels);
+    const bool is_two_level = uses_two_levels(placement, levels);
     const std::size_t length =
         is_two_level ? placement.sizes.size() : placement.by_node.size();  // of a ring
     const double rings_per_node = is_two_level ? placement.sizes[0] : 1;

@@ -10,7 +10,7 @@
 //
 // You may call: broadcast_call(), launch_collective(), shape_of_transfer(); in the kernel
 // begin_collective(), end_block(), handshake(), slice_of(), block_share(), copy_by_block(),
-// view.data_of(), place_of(), and a Neighbour's post(), consume(), ack() and wait_for_ack();
+// view.data_of(), offsets_of(), and a Neighbour's post(), consume(), ack() and wait_for_ack();
 // message.seconds(bytes), the time of one message.
 // The check also tries: one rank, up to eight; no elements, fewer than ranks, numbers that do not
 // divide.

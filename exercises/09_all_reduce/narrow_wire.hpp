@@ -6,7 +6,7 @@
 //
 // You may call: __float2bfloat16(), __bfloat162float(), launch(), grid_for(), grid_range(),
 // element_type<__nv_bfloat16>(), launch_collective(), shape_of_transfer(), all_gather(); in the
-// kernel begin_collective(), handshake_all(), fetch_over_link(), view.data_of(), place_of(),
+// kernel begin_collective(), handshake_all(), fetch_over_link(), view.data_of(), offsets_of(),
 // end_block(); message.alpha_s, message.beta_s_per_byte.
 // The check also tries: one rank, up to eight; no elements, and numbers that do not divide.
 #include <cuda_bf16.h>

@@ -55,7 +55,7 @@ std::string outside_words(const std::vector<float>& results) {
         return "";
     return "\nSome of it was read outside of the arrays. Each rank's array lies at a place of its "
            "own in its arena, not where yours lies in yours: rank r's is at view.data_of(r, "
-           "place_of(collective, r)), once there was a handshake with it.";
+           "offsets_of(collective, r)), once there was a handshake with it.";
 }
 
 // ---- Records and flags

@@ -10,7 +10,7 @@ namespace {
 
 // stub
 //: Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
-//: until all ranks have begun the operation, and view.data_of(r, place_of(collective, r)) is the
+//: until all ranks have begun the operation, and view.data_of(r, offsets_of(collective, r)) is the
 //: address of rank r's array. The kernel one_shot in one_shot.cu shows how a kernel that reads from
 //: all ranks begins and ends.
 // Rounds `data`, and fills `narrow` up with zeros so that all chunks have the same length.
@@ -37,7 +37,7 @@ __global__ void sum_own_chunk(const __grid_constant__ Collective collective, std
                     fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
         for (int r = 0; are_ready && r < view.world_size; r++)
             inputs[r] =
-                reinterpret_cast<const __nv_bfloat16*>(view.data_of(r, place_of(collective, r))) +
+                reinterpret_cast<const __nv_bfloat16*>(view.data_of(r, offsets_of(collective, r))) +
                 static_cast<std::size_t>(view.rank) * chunk;
     }
     __syncthreads();

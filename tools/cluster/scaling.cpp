@@ -100,8 +100,8 @@ double predicted_step_s(const simulator::Step& step, const Job& job, int ranks,
         return NAN;
     const simulator::Cluster cluster{static_cast<int>(placement.sizes.size()), placement.sizes[0],
                                      straight(links.inside), straight(links.between)};
-    const auto algorithm = goes_on_two_levels(placement, levels) ? simulator::Algorithm::two_level
-                                                                 : simulator::Algorithm::flat;
+    const auto algorithm = uses_two_levels(placement, levels) ? simulator::Algorithm::two_level
+                                                              : simulator::Algorithm::flat;
     return simulator::step_s(
         step, [&](double bytes) { return simulator::all_reduce_s(algorithm, cluster, bytes); },
         true);

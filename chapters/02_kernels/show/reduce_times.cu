@@ -46,8 +46,9 @@ class ReduceBench {
     ReduceBench(const std::vector<BlockReduce>& versions, std::size_t elements)
         : values_(elements), sums_(sums_of_reader) {
         std::size_t scratch = 0;
-        for (const BlockReduce& how : versions)
-            scratch = std::max(scratch, scratch_elements(how, elements_for(how.version, elements)));
+        for (const BlockReduce& config : versions)
+            scratch =
+                std::max(scratch, scratch_elements(config, elements_for(config.version, elements)));
         scratch_ = Buffer<float>(scratch);
         if (!kernels_run_on_cpu)
             copy_ = Buffer<float>(elements / 2);
@@ -66,24 +67,24 @@ class ReduceBench {
         });
     }
 
-    Measurement version(const BlockReduce& how) {
-        const std::size_t n = elements_for(how.version, values_.size());
-        return timed([this, how, n] {
-            block_reduce<ReduceOp::sum>(how, n, values_.data(), sums_.data(), scratch_.data(),
+    Measurement version(const BlockReduce& config) {
+        const std::size_t n = elements_for(config.version, values_.size());
+        return timed([this, config, n] {
+            block_reduce<ReduceOp::sum>(config, n, values_.data(), sums_.data(), scratch_.data(),
                                         stream_);
             stream_.synchronize();
         });
     }
 
     // Throws std::runtime_error if the version's sum is wrong.
-    void check(const BlockReduce& how) {
-        version(how)();
-        const std::size_t n = elements_for(how.version, values_.size());
+    void check(const BlockReduce& config) {
+        version(config)();
+        const std::size_t n = elements_for(config.version, values_.size());
         const float sum = sums_.to_host_now()[0];
         const std::size_t right = (n + distance_of_ones - 1) / distance_of_ones;
         if (sum != static_cast<float>(right))
-            throw std::runtime_error(name_of(how.version) + " in blocks of " +
-                                     std::to_string(how.block) + " threads adds up to " +
+            throw std::runtime_error(name_of(config.version) + " in blocks of " +
+                                     std::to_string(config.block) + " threads adds up to " +
                                      std::to_string(sum) + " instead of " + std::to_string(right));
     }
 
@@ -99,11 +100,11 @@ std::vector<ReduceTime> time_reductions(const std::vector<BlockReduce>& versions
     ReduceBench bench(versions, elements);
     std::vector<Measurement> all;
     std::vector<ReduceTime> times;
-    for (const BlockReduce& how : versions) {
-        bench.check(how);
-        all.push_back(bench.version(how));
-        const std::size_t n = elements_for(how.version, elements);
-        times.push_back({name_of(how.version), how.block, n, steps_of(how, n), 0, 0, 0});
+    for (const BlockReduce& config : versions) {
+        bench.check(config);
+        all.push_back(bench.version(config));
+        const std::size_t n = elements_for(config.version, elements);
+        times.push_back({name_of(config.version), config.block, n, steps_of(config, n), 0, 0, 0});
     }
     all.push_back(bench.limit());
     times.push_back({"limit", 1, elements, 0, 0, 0, 0});

@@ -31,11 +31,11 @@ class NodesCommunicator final : public Communicator {
         : Communicator(rank, members),
           proxy_(make_proxy(rank, std::move(transport))),
           peers_(rank, arena_bytes + RingOverNodes::arena_bytes + TwoLevelAllReduce::arena_bytes,
-                 timeout_s, std::nullopt, that_share_memory(members, rank.job(), rank.rank())),
+                 timeout_s, std::nullopt, ranks_on_node(members, rank.job(), rank.rank())),
           placement_(placement_of(members, rank.job(), rank.rank(), order.shape)),
           ring_(peers_, *proxy_, placement_),
           pairs_(peers_, *proxy_, placement_) {
-        if (goes_on_two_levels(placement_, order.levels))
+        if (uses_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
         // (The nodes of a --shape are simulated: they have no network whose latency it would save.)
         if (!order.shape && OneShotOverNodes::suits(placement_, order.levels))

@@ -202,7 +202,7 @@ constexpr int channel_of_one_shot = 4;
 
 bool OneShotOverNodes::suits(const Placement& placement, int levels) {
     return placement.nodes() > 1 && placement.nodes() <= max_nodes && placement.is_even() &&
-           (placement.sizes[0] == 1 || goes_on_two_levels(placement, levels));
+           (placement.sizes[0] == 1 || uses_two_levels(placement, levels));
 }
 
 OneShotOverNodes::OneShotOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement,

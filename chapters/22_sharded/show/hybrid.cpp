@@ -43,7 +43,7 @@ void show_hybrid(Rank& rank, const LabelledImages& images, StagePlan plan,
         std::cout << table << order_line(job, plan.order);
     }
     const bool are_equal = replicated.hash == hybrid.hash;
-    if (!are_equal && goes_on_two_levels(placement, plan.order.levels))
+    if (!are_equal && uses_two_levels(placement, plan.order.levels))
         throw std::runtime_error("the hybrid ends in other bits than DDP: a sum has another order");
     if (rank.rank() == 0)
         std::cout << (are_equal ? "Both end in the same bits.\n"

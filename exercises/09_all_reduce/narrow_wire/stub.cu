@@ -9,7 +9,7 @@ namespace ddp {
 namespace {
 
 // Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
-// until all ranks have begun the operation, and view.data_of(r, place_of(collective, r)) is the
+// until all ranks have begun the operation, and view.data_of(r, offsets_of(collective, r)) is the
 // address of rank r's array. The kernel one_shot in one_shot.cu shows how a kernel that reads from
 // all ranks begins and ends.
 

@@ -172,7 +172,7 @@ TEST_CASE("tape: gradients can be placed in a tensor of the caller's") {
     tape.backward(weighted_sum(square(tape.parameter(a)), {1, 1}));
     REQUIRE(flat.to_host() == std::vector<float>{10, 12, 14, 6, 8, -6});
     REQUIRE(message_of([&] { a->place_gradient(flat.view(0, {3})); }) ==
-            "the gradient of 'a' [2] does not fit into a place of [3]");
+            "the gradient of 'a' [2] does not fit into memory of [3]");
 }
 
 TEST_CASE("tape: backward starts from one number") {

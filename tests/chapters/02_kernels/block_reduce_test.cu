@@ -19,9 +19,9 @@ namespace ddp::test {
 
 // The scratch memory is of the promised size and not one element larger: strict mode sees the rest.
 template <ReduceOp op, class T>
-T reduced(Stream& stream, const BlockReduce& how, const std::vector<T>& values) {
-    Buffer<T> device(values), scratch(scratch_elements(how, values.size())), result(1);
-    block_reduce<op>(how, values.size(), device.data(), result.data(), scratch.data(), stream);
+T reduced(Stream& stream, const BlockReduce& config, const std::vector<T>& values) {
+    Buffer<T> device(values), scratch(scratch_elements(config, values.size())), result(1);
+    block_reduce<op>(config, values.size(), device.data(), result.data(), scratch.data(), stream);
     stream.synchronize();
     const std::vector<T> after = device.to_host_now();
     const bool is_untouched =
@@ -68,10 +68,10 @@ static int wrong_sums(const std::function<int(const std::vector<int>&)>& sum_of)
 
 TEST_CASE("block_reduce: every version and block size adds integers exactly") {
     Stream stream;
-    for (const BlockReduce& how : all_reductions()) {
-        CAPTURE(name_of(how.version), how.block);
+    for (const BlockReduce& config : all_reductions()) {
+        CAPTURE(name_of(config.version), config.block);
         REQUIRE(wrong_sums([&](const std::vector<int>& values) {
-                    return reduced<ReduceOp::sum>(stream, how, values);
+                    return reduced<ReduceOp::sum>(stream, config, values);
                 }) == 0);
     }
 }
@@ -80,9 +80,9 @@ TEST_CASE("block_reduce: a million integers and three", "[exhaustive]") {
     Stream stream;
     const std::vector<int> values = distinct_integers(1'000'003);
     const int sum = std::accumulate(values.begin(), values.end(), 0);
-    for (const BlockReduce& how : all_reductions()) {
-        CAPTURE(name_of(how.version), how.block);
-        REQUIRE(reduced<ReduceOp::sum>(stream, how, values) == sum);
+    for (const BlockReduce& config : all_reductions()) {
+        CAPTURE(name_of(config.version), config.block);
+        REQUIRE(reduced<ReduceOp::sum>(stream, config, values) == sum);
     }
 }
 
@@ -115,9 +115,9 @@ TEST_CASE("block_reduce: a kernel that forgets the last element, or the last war
 // The extreme one stands at each end, in the middle, and where a block of 32 ends. The largest is
 // below 0 and the smallest above: what fills up a block must not win.
 template <class T>
-void check_extremes(Stream& stream, const BlockReduce& how) {
+void check_extremes(Stream& stream, const BlockReduce& config) {
     const bool has_atomics = std::is_same_v<T, int>;
-    if (how.version == ReduceVersion::atomics && !has_atomics)
+    if (config.version == ReduceVersion::atomics && !has_atomics)
         return;
     for (const std::size_t n : {1, 33, 1009})
         for (const std::size_t place :
@@ -129,32 +129,32 @@ void check_extremes(Stream& stream, const BlockReduce& how) {
             }
             positive[place] = T(3);
             negative[place] = T(-3);
-            CAPTURE(name_of(how.version), how.block, n, place);
-            REQUIRE(reduced<ReduceOp::maximum>(stream, how, negative) == T(-3));
-            REQUIRE(reduced<ReduceOp::minimum>(stream, how, positive) == T(3));
+            CAPTURE(name_of(config.version), config.block, n, place);
+            REQUIRE(reduced<ReduceOp::maximum>(stream, config, negative) == T(-3));
+            REQUIRE(reduced<ReduceOp::minimum>(stream, config, positive) == T(3));
         }
 }
 
 TEST_CASE("block_reduce: maximum and minimum, wherever they stand") {
     Stream stream;
-    for (const BlockReduce& how : all_reductions()) {
-        check_extremes<int>(stream, how);
-        check_extremes<float>(stream, how);
-        check_extremes<double>(stream, how);
+    for (const BlockReduce& config : all_reductions()) {
+        check_extremes<int>(stream, config);
+        check_extremes<float>(stream, config);
+        check_extremes<double>(stream, config);
     }
 }
 
 TEST_CASE("block_reduce: nothing at all") {
     Stream stream;
     const std::vector<float> none;
-    for (const BlockReduce& how : all_reductions()) {
-        REQUIRE(reduced<ReduceOp::sum>(stream, how, none) == 0.0f);
-        REQUIRE(reduced<ReduceOp::maximum>(stream, how, std::vector<int>()) ==
+    for (const BlockReduce& config : all_reductions()) {
+        REQUIRE(reduced<ReduceOp::sum>(stream, config, none) == 0.0f);
+        REQUIRE(reduced<ReduceOp::maximum>(stream, config, std::vector<int>()) ==
                 std::numeric_limits<int>::lowest());
-        if (how.version == ReduceVersion::atomics)
+        if (config.version == ReduceVersion::atomics)
             continue;
-        REQUIRE(reduced<ReduceOp::maximum>(stream, how, none) == -INFINITY);
-        REQUIRE(reduced<ReduceOp::minimum>(stream, how, none) == INFINITY);
+        REQUIRE(reduced<ReduceOp::maximum>(stream, config, none) == -INFINITY);
+        REQUIRE(reduced<ReduceOp::minimum>(stream, config, none) == INFINITY);
     }
 }
 
@@ -162,13 +162,13 @@ TEST_CASE("block_reduce: one element that is no number makes the result none") {
     Stream stream;
     std::vector<float> values = random_floats(5'000);
     values[4'321] = std::numeric_limits<float>::quiet_NaN();
-    for (const BlockReduce& how : all_reductions()) {
-        CAPTURE(name_of(how.version), how.block);
-        REQUIRE(std::isnan(reduced<ReduceOp::sum>(stream, how, values)));
-        if (how.version == ReduceVersion::atomics)
+    for (const BlockReduce& config : all_reductions()) {
+        CAPTURE(name_of(config.version), config.block);
+        REQUIRE(std::isnan(reduced<ReduceOp::sum>(stream, config, values)));
+        if (config.version == ReduceVersion::atomics)
             continue;
-        REQUIRE(std::isnan(reduced<ReduceOp::maximum>(stream, how, values)));
-        REQUIRE(std::isnan(reduced<ReduceOp::minimum>(stream, how, values)));
+        REQUIRE(std::isnan(reduced<ReduceOp::maximum>(stream, config, values)));
+        REQUIRE(std::isnan(reduced<ReduceOp::minimum>(stream, config, values)));
     }
 }
 
@@ -178,8 +178,8 @@ TEST_CASE("block_reduce: doubles keep what floats would lose") {
     for (std::size_t i = 0; i < values.size(); i++)
         values[i] = 0x1p38 + static_cast<double>(i);
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    for (const BlockReduce& how : all_reductions())
-        REQUIRE(reduced<ReduceOp::sum>(stream, how, values) == sum);
+    for (const BlockReduce& config : all_reductions())
+        REQUIRE(reduced<ReduceOp::sum>(stream, config, values) == sum);
 }
 
 // ---- The promised order of float sums, written down a second time, for the host.
@@ -242,17 +242,18 @@ static float by_accumulators(const std::vector<float>& values, std::size_t block
     return blocks == 1 ? of_block[0] : by_accumulators(of_block, block, 1);
 }
 
-static float promised_sum(const BlockReduce& how, const std::vector<float>& values) {
-    switch (how.version) {
+static float promised_sum(const BlockReduce& config, const std::vector<float>& values) {
+    switch (config.version) {
         case ReduceVersion::interleaved:
             return sum_of_neighbours(values);
         case ReduceVersion::sequential:
-            return by_passes(values, how.block, halves);
+            return by_passes(values, config.block, halves);
         case ReduceVersion::warps:
-            return by_passes(values, how.block, by_warps);
+            return by_passes(values, config.block, by_warps);
         default:
-            return by_accumulators(values, how.block,
-                                   std::max<std::size_t>(scratch_elements(how, values.size()), 1));
+            return by_accumulators(
+                values, config.block,
+                std::max<std::size_t>(scratch_elements(config, values.size()), 1));
     }
 }
 
@@ -260,14 +261,14 @@ TEST_CASE("block_reduce: float sums are, to the bit, those of the promised order
     Stream stream;
     for (const std::size_t n : reduce_counts) {
         const std::vector<float> values = random_floats(n);
-        for (const BlockReduce& how : all_reductions()) {
-            if (how.version == ReduceVersion::atomics)
+        for (const BlockReduce& config : all_reductions()) {
+            if (config.version == ReduceVersion::atomics)
                 continue;
-            CAPTURE(name_of(how.version), how.block, n);
-            const float promised = promised_sum(how, values);
+            CAPTURE(name_of(config.version), config.block, n);
+            const float promised = promised_sum(config, values);
             for (int again = 0; again < 2; again++)
-                REQUIRE(std::bit_cast<unsigned int>(reduced<ReduceOp::sum>(stream, how, values)) ==
-                        std::bit_cast<unsigned int>(promised));
+                REQUIRE(std::bit_cast<unsigned int>(reduced<ReduceOp::sum>(
+                            stream, config, values)) == std::bit_cast<unsigned int>(promised));
         }
     }
 }

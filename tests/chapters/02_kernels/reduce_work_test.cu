@@ -68,23 +68,23 @@ static void add_counted(ReduceWork& work) {
     work.barriers_in_a_row += barriers;
 }
 
-static ReduceWork counted_work(const BlockReduce& how, std::size_t n) {
+static ReduceWork counted_work(const BlockReduce& config, std::size_t n) {
     Stream stream;
     Buffer<CountedFloat> values(std::vector<CountedFloat>(n, {1}));
-    ReduceWork work{steps_of(how, n), 0, 0, 0};
+    ReduceWork work{steps_of(config, n), 0, 0, 0};
     for (;;) {
-        const std::size_t blocks = blocks_of(how, n);
+        const std::size_t blocks = blocks_of(config, n);
         Buffer<CountedFloat> results(blocks);
-        const LaunchShape shape(dim3(static_cast<unsigned int>(blocks)), dim3(how.block),
-                                how.block * sizeof(CountedFloat));
-        auto* kernel = how.version == ReduceVersion::interleaved
+        const LaunchShape shape(dim3(static_cast<unsigned int>(blocks)), dim3(config.block),
+                                config.block * sizeof(CountedFloat));
+        auto* kernel = config.version == ReduceVersion::interleaved
                            ? reduce_interleaved<ReduceOp::sum, CountedFloat>
-                       : how.version == ReduceVersion::sequential
+                       : config.version == ReduceVersion::sequential
                            ? reduce_sequential<ReduceOp::sum, CountedFloat>
-                       : how.version == ReduceVersion::warps
+                       : config.version == ReduceVersion::warps
                            ? reduce_by_warps<ReduceOp::sum, CountedFloat>
-                       : how.block > 512 ? reduce_by_lanes<ReduceOp::sum, CountedFloat, 1024>
-                                         : reduce_by_lanes<ReduceOp::sum, CountedFloat, 512>;
+                       : config.block > 512 ? reduce_by_lanes<ReduceOp::sum, CountedFloat, 1024>
+                                            : reduce_by_lanes<ReduceOp::sum, CountedFloat, 512>;
         counted.clear();
         launch(stream, shape, kernel, n, values.data(), results.data());
         stream.synchronize();

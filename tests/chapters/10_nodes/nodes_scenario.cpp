@@ -24,7 +24,7 @@ void show_calls(Rank& rank, const std::vector<std::size_t>& counts, std::size_t 
     const Placement placement =
         placement_of(communicator->group(), rank.job(), rank.rank(), asked_order.shape);
     order.ring = placement.by_node;
-    order.local = goes_on_two_levels(placement, asked_order.levels) ? placement.sizes[0] : 1;
+    order.local = uses_two_levels(placement, asked_order.levels) ? placement.sizes[0] : 1;
     for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large, order)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))

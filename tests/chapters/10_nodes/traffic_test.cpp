@@ -47,11 +47,11 @@ TEST_CASE("a shape pretends nodes of consecutive ranks") {
     const Placement shaped = placement_of(Group::all(job), job, 5, NodeShape{3, 2});
     REQUIRE(shaped.sizes == std::vector<int>{2, 2, 2});
     REQUIRE(shaped.position == 5);
-    REQUIRE(goes_on_two_levels(shaped, 2));
-    REQUIRE(!goes_on_two_levels(shaped, 1));
-    REQUIRE(!goes_on_two_levels(placement("aab"), 2));  // uneven
-    REQUIRE(!goes_on_two_levels(placement("abc"), 2));  // one rank each
-    REQUIRE(!goes_on_two_levels(placement("aaa"), 2));  // one node
+    REQUIRE(uses_two_levels(shaped, 2));
+    REQUIRE(!uses_two_levels(shaped, 1));
+    REQUIRE(!uses_two_levels(placement("aab"), 2));  // uneven
+    REQUIRE(!uses_two_levels(placement("abc"), 2));  // one rank each
+    REQUIRE(!uses_two_levels(placement("aaa"), 2));  // one node
 }
 
 TEST_CASE("a group that mixes the nodes of a shape is refused") {
