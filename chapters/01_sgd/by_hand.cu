@@ -89,7 +89,7 @@ EarlyRead read_too_early(Device& device, const HouseData& houses, int epochs, fl
     on_host[0] = 0;
     EarlyRead read;
     const Stopwatch watch;
-    // Enqueue the kernel, and behind it the copy of w1, w2 and b to the host.
+    // Enqueue the kernel, and then the copy of w1, w2 and b to the host.
     launch(device.stream(), {1, 1}, all_steps, epochs, houses.count, houses.bedrooms.data(),
            houses.bathrooms.data(), houses.price.data(), learning_rate, model.data());
     DDP_CHECK(cudaMemcpyAsync(on_host.data(), model.data(), model.bytes(), cudaMemcpyDeviceToHost,

@@ -4,7 +4,7 @@
 //     step 2   allocate 512 B -> the free block of 512 B         allocate 2 KiB -> that of 2 KiB
 //
 // A block that becomes free may still be in use by work in the stream. That does no harm: its next
-// owner's work is enqueued in the same stream, behind that of the last.
+// owner's work comes later in the same stream.
 #include "01_sgd/device.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Device::CachingAllocator {
     };
 
     const bool is_on_host;
-    // Free bytes behind each block: in strict mode a kernel that writes to them is found out.
+    // Free bytes after each block: strict mode finds a kernel that writes to them.
     const std::size_t gap = gap_behind_parts(unit);
     std::vector<Buffer<std::byte>> segments;               // the first is the reserved one, if any
     std::vector<PinnedBuffer<std::byte>> host_segments{};  // those, if it is on the host
@@ -48,7 +48,7 @@ struct Device::CachingAllocator {
         if (observer)
             observer(memory);
     }
-    // Allocates a segment, and a gap behind it, and returns its beginning.
+    // Allocates a segment, and a gap after it, and returns its beginning.
     std::byte* add_segment(std::size_t bytes, Where where) {
         memory.allocations++;
         memory.reserved_bytes += bytes;

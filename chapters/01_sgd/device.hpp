@@ -34,7 +34,7 @@ class Device {
 
     // Returns at least `bytes` of device memory, not initialised. The block becomes free when its
     // last owner is destroyed. Work that is on stream() by then may still use the block, because
-    // the next owner's work is enqueued behind it on the same stream. Only the thread that uses the
+    // the next owner's work comes later on the same stream. Only the thread that uses the
     // Device may call this and destroy owners. `where` is the caller's place, for error messages.
     std::shared_ptr<std::byte> allocate(std::size_t bytes, Where where);
 

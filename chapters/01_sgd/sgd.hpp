@@ -28,7 +28,7 @@ class Optimizer {
     virtual void step() = 0;
     // Makes every gradient absent.
     void zero_gradients();
-    // Sets the learning rate for the steps from now on. Throws as the constructor does.
+    // Sets the learning rate of all later steps. Throws as the constructor does.
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }

@@ -145,7 +145,7 @@ std::size_t scratch_elements(const BlockReduce& config, std::size_t n) {
     std::size_t elements = 0;
     if (config.version == ReduceVersion::atomics)
         return elements;
-    // The values of every pass but the last, one pass behind the other.
+    // The values of every pass but the last, pass after pass.
     for (std::size_t left = blocks_of(config, n); left > 1; left = blocks_of(config, left))
         elements += left;
     return elements;

@@ -20,9 +20,9 @@ namespace ddp {
 
 inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `warps`
 
-// The sums of a thread in `accumulators`: as many as take a quarter of its registers, and so 32
-// floats in a block of 512 threads. (A multiprocessor has 65,536 registers of 4 bytes for all
-// threads of a block.) Another quarter is for as many loads that are under way.
+// The sums of a thread in `accumulators`: enough to fill a quarter of its registers, which is 32
+// floats at 512 threads per block. (A multiprocessor has 65,536 registers of 4 bytes for all
+// threads of a block.) Another quarter is for as many loads in flight.
 template <class T, unsigned int max_threads>
 inline constexpr unsigned int sums_per_thread = 65'536 / max_threads / 4 / (sizeof(T) / 4);
 

@@ -1,7 +1,7 @@
 #pragma once
 // torchrun's store. torchrun's agent, the process that starts a node's ranks, keeps texts under
 // names for them: a dictionary that can be reached over TCP, PyTorch's TCPStore. It has the port
-// that MASTER_PORT names, so rank 0 listens at another one and leaves word there.
+// that MASTER_PORT names, so rank 0 listens at a different port, and stores its address there.
 #include <cstdint>
 #include <string>
 

@@ -82,7 +82,7 @@ StartedBy find_starter(const CommonOptions& options) {
         throw OptionError(
             "srun has started this process without a way to find the others: use "
             "srun --mpi=pmix.");
-    return StartedBy::nobody;
+    return StartedBy::none;
 }
 
 LaunchVariables read_launch_variables() {

@@ -14,7 +14,7 @@ inline constexpr int max_ranks = 64;
 
 // The starter of this process: none that sets variables; our launcher, torchrun or you, who set
 // RANK and WORLD_SIZE; mpirun or srun, whose processes find each other by MPI.
-enum class StartedBy { nobody, variables, mpi };
+enum class StartedBy { none, variables, mpi };
 
 // The values of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which every starter of a job sets
 // that is not MPI.

@@ -259,7 +259,7 @@ int wait_for_all(std::vector<Process>& processes, const Sigterm& sigterm, double
 std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
     // The ranks of a job have --processes among their arguments as well: they must not start
     // others.
-    if (!options.processes || find_starter(options) != StartedBy::nobody)
+    if (!options.processes || find_starter(options) != StartedBy::none)
         return std::nullopt;
     // Rank 0 inherits this socket, so no other program can take the port in between.
     const Descriptor listener = listen_at("127.0.0.1", 0);

@@ -39,7 +39,7 @@ int run_ranks(int argc, char** argv, Options& parser,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
     return run_world_main([&] {
         const CommonOptions common = parser.parse(argc, argv);
-        if (find_starter(common) == StartedBy::nobody)
+        if (find_starter(common) == StartedBy::none)
             require_writable(common);
         // Step 1. In the launcher the program ends here, with the status of its ranks.
         if (const std::optional<int> status = launch_processes(common, argv))
@@ -57,7 +57,7 @@ World::World(const CommonOptions& options) {
     job_.link = options.link;
     job_.may_take_turns = options.slowly;
     switch (find_starter(options)) {
-        case StartedBy::nobody:
+        case StartedBy::none:
             job_.started_by = "threads of one process";
             become_threads(options.ranks.value_or(options.default_ranks));
             break;
@@ -234,7 +234,7 @@ std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
     } catch (const std::exception& error) {
         return name + ": " + sentence_of(error);
     } catch (...) {
-        return name + ": something was thrown that is no std::exception";
+        return name + ": something was thrown that is not a std::exception";
     }
 }
 

@@ -27,8 +27,8 @@ struct BufferOffsets {
     std::uint64_t result = 0;  // of the output
 };
 
-// The operation of one rank, written down before any data moves. So a rank that waits in vain can
-// report what the other rank is doing instead.
+// The operation of one rank, written down before any data moves. A rank that times out can report
+// its peer's last operation.
 struct OperationRecord : BufferOffsets {
     std::uint64_t sequence = 0;  // number of this operation among those of the rank, from 1
     std::uint64_t count = 0;     // elements
@@ -59,7 +59,7 @@ struct Channel {
     unsigned int blocks = 0;      // blocks of the receiving kernel that have copied their share
 };
 
-// A number that one rank writes and another one polls, alone in its cache line.
+// A number that one rank writes and another rank polls, alone in its cache line.
 struct alignas(64) Flag {
     std::uint64_t value = 0;
 };

@@ -347,8 +347,8 @@ void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
     const auto before = enqueued_.find(other);
     if (before == enqueued_.end())
         throw std::logic_error(
-            "the operation before this one was launched on another stream, and nobody has noted "
-            "it: call peers.enqueued(stream) after each launch of a kernel that uses view()");
+            "the operation before this one was launched on a different stream, which the peers do "
+            "not know: call peers.enqueued(stream) after each launch of a kernel that uses view()");
     stream.wait(before->second.last);
 }
 

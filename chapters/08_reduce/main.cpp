@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
     parser.refuse({"--link"}, "the sum across ranks has a link of its own here");
     parser.example("--ranks 5", "across five ranks");
     const CommonOptions common = parser.parse(argc, argv);
-    if (find_starter(common) == StartedBy::nobody)
+    if (find_starter(common) == StartedBy::none)
         require_writable(common);
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;

@@ -36,7 +36,7 @@ struct Branch {
     std::size_t longest_slice = 0;
 };
 
-// Returns "(x0+x1)+x2" of the `ranks` ranks from `first` on, without the outer brackets.
+// Returns "(x0+x1)+x2" of `ranks` ranks, the first of which is `first`, without the outer brackets.
 std::string order_of(int first, int ranks) {
     if (ranks == 1)
         return "x" + std::to_string(first);

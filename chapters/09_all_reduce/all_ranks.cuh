@@ -8,7 +8,7 @@
 
 namespace ddp {
 
-// Returns the rank that comes j + 1 after this one, round the ring. The last is this one itself.
+// Returns the rank that comes j + 1 after this one in the ring. The last is this one itself.
 __device__ inline int next_rank(const PeersView& view, int j) {
     return (view.rank + 1 + j) % view.world_size;
 }
@@ -74,8 +74,8 @@ __device__ inline bool exit_barrier(const Collective& collective, std::size_t by
     return true;
 }
 
-// All threads: reduces `count` Elements from `skip` T on: sums those of all inputs, and writes each
-// sum to all outputs. What the compiler knows of it:
+// All threads: skips `skip` T and reduces `count` Elements: sums those of all inputs, and writes
+// each sum to all outputs. What the compiler knows of it:
 //
 //     op               what is done with two elements
 //     known_inputs     how many arrays are added up; 0: only the run knows, by `input_count`

@@ -100,7 +100,7 @@ int run(int argc, char** argv) {
     parser.example("--supervise --folder run1", "and kill -9 what you like");
     const CommonOptions common = parser.parse(argc, argv);
     const StartedBy starter = find_starter(common);
-    if (options.train || starter != StartedBy::nobody)
+    if (options.train || starter != StartedBy::none)
         return train(options, common, argv);
     const double soon = common.quick ? 10 : std::min(common.timeout_s, 4.0);
     if (!options.supervise && options.nodes.empty())

@@ -110,7 +110,7 @@ int check(const Task& task) {
         std::printf("%s\n%s\n", cause_first(error.what()).c_str(), tried.data());
         return 5;
     } catch (...) {
-        std::printf("Your code has thrown something that is no std::exception.\n%s\n",
+        std::printf("Your code has thrown something that is not a std::exception.\n%s\n",
                     tried.data());
         return 5;
     }

@@ -196,7 +196,7 @@ is empty missing missing "Not handed in."
 is 'stub, ""first""' missing missing "Task up is not implemented yet."
 is mutant wrong passed "You say 9, right is 6."
 is threads passed passed ''
-is half passed wrong "Your code has thrown something that is no std::exception."
+is half passed wrong "Your code has thrown something that is not a std::exception."
 is typo compile compile "Does not compile: 01_line/slope.cpp:4:16: error: "
 is loop hang passed "Stopped after 4 s: a loop has no end, or far too much work, or this machine is busy."
 is null passed crash "it reads or writes where it may not"

@@ -134,7 +134,7 @@ int show_scaling(World& world, const CommonOptions& common, const TourOptions& o
 // exit status when they have ended. On a GPU, which processes cannot share, the ranks are threads
 // of this one.
 std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char** argv) {
-    if (find_starter(common) != StartedBy::nobody)
+    if (find_starter(common) != StartedBy::none)
         return std::nullopt;
     require_writable(common);
     if (common.processes)

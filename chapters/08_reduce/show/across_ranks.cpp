@@ -75,7 +75,7 @@ std::optional<Table> sum_across_ranks(const CommonOptions& options) {
     table.note("The link is simulated, and runs 100 times as fast.");
     Pace pace;
     bool has_rank_0 = true;
-    if (options.ranks || find_starter(options) != StartedBy::nobody)
+    if (options.ranks || find_starter(options) != StartedBy::none)
         has_rank_0 = add_job(table, pace, options, true);
     else
         for (int ranks : {2, 3, 4, 8}) {

@@ -2,7 +2,7 @@
 // Kernels fill and empty FIFOs.
 //
 // The first thing that an operation says along a FIFO is its record. So the two sides find out at
-// once if they do not do the same; and whoever waits in vain can tell what the other did last.
+// once if they do not do the same; and a rank that times out can report its peer's last operation.
 #include "06_messages/wait.cuh"
 #include "10_nodes/network/fifo.hpp"
 
@@ -28,8 +28,8 @@ __device__ inline FifoEnd end_to_empty(const FifoSide& side) {
 // on others can have the core.
 inline constexpr std::uint64_t spin_ns = 200'000;
 
-// One thread. Waits until the peer has raised `flag` to `value`. Whoever waits for a rank that has
-// not even begun knows best what is wrong, and speaks first, unless others know better.
+// One thread. Waits until the peer has raised `flag` to `value`. A rank that waits for one that
+// has not even begun knows best what is wrong, and reports first, unless others know better.
 __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
                                std::uint64_t& flag, std::uint64_t value) {
     const PeersView& view = collective.view;

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 // Returns how long to wait for the network where nothing has moved for `idle_s`. At first not at
 // all: what is waited for may need this core. Later the network wakes this thread, and from time to
-// time it looks whether a kernel has filled or wants something, which wakes nobody.
+// time it polls for slots that kernels have filled or asked for: a kernel cannot wake a thread.
 std::chrono::nanoseconds patience(double idle_s) {
     constexpr double spin_s = 200e-6, short_s = 0.1;
     if (idle_s < spin_s)

@@ -46,7 +46,7 @@ class NetworkProxy final : private Abortable {
         std::uint64_t begun = 0, done = 0;  // slots, so far
     };
 
-    void stop() noexcept override {}  // the thread waits for nobody
+    void stop() noexcept override {}  // the thread never waits
     std::string error() override;
 
     Fifo* add(bool is_to, Wire& wire);

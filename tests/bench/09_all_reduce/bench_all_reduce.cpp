@@ -208,7 +208,7 @@ int run(int argc, char** argv) {
     Options parser("bench_all_reduce", "How fast the all-reduces are, beside MPI or NCCL.");
     add_options(parser, options);
     const CommonOptions common = parser.parse(argc, argv);
-    if (find_starter(common) != StartedBy::nobody) {
+    if (find_starter(common) != StartedBy::none) {
         take_part(options, common);
         return 0;
     }

@@ -213,7 +213,7 @@ int run(int argc, char** argv) {
                   "system counts; nothing is random, read or simulated");
     parser.example("--processes 4 --sizes 4,1024", "four ranks, a short and a long array");
     CommonOptions common = parser.parse(argc, argv);
-    if (find_starter(common) == StartedBy::nobody) {
+    if (find_starter(common) == StartedBy::none) {
         if (!common.processes)
             common.processes = 2;
         return launch_processes(common, argv).value();

@@ -369,7 +369,7 @@ int run(int argc, char** argv) {
     for (const std::string model : {"mlp", "cnn"})
         if (options.model == model || options.model == "both")
             models.push_back(model);
-    if (find_starter(common) != StartedBy::nobody)
+    if (find_starter(common) != StartedBy::none)
         return run_job_of_others(models, options, common);
     if (common.processes)
         throw OptionError(

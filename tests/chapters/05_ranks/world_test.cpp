@@ -244,7 +244,7 @@ TEST_CASE("what is thrown need not be an exception") {
                 if (rank.rank() == 1)
                     throw 7;
                 rank.barrier();
-            }) == "rank 1: something was thrown that is no std::exception");
+            }) == "rank 1: something was thrown that is not a std::exception");
 }
 
 TEST_CASE("a rank that comes too late is named") {
