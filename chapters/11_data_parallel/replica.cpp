@@ -118,25 +118,25 @@ std::size_t rank_memory(const Rank& rank) {
     return std::min(share, usual) / 512 * 512;
 }
 
-void require_same_model(Rank& rank, const Module& model) {
+void require_same_model(Rank& rank, const Module& model, int root) {
     const std::string mine = description_of(model);
-    std::istringstream theirs(rank.broadcast(mine, 0)), own(mine);
+    std::istringstream theirs(rank.all_gather(mine)[static_cast<std::size_t>(root)]), own(mine);
     for (;;) {
         const std::string here = next_line(own), there = next_line(theirs);
         if (here.empty() && there.empty())
             break;  // both have ended, without a difference
         if (there != here)
             throw std::runtime_error("this rank's model has " + (here.empty() ? "nothing" : here) +
-                                     " where rank 0's has " + (there.empty() ? "nothing" : there) +
+                                     " where rank " + std::to_string(root) + "'s has " +
+                                     (there.empty() ? "nothing" : there) +
                                      ": all ranks must build the same model");
     }
-    // No rank enqueues a collective before every rank has passed the comparison: a rank that threw
-    // would never take part in it.
+    // All pass the comparison before any collective: a rank that threw would never take part in it.
     rank.barrier();
 }
 
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model) {
-    require_same_model(communicator.rank(), model);
+    require_same_model(communicator.rank(), model, communicator.group().rank(0));
     copy_from_rank(0, communicator, device, model);
 }
 

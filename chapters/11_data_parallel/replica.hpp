@@ -31,11 +31,11 @@ T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     return *made;
 }
 
-// Compares names, shapes and which parameters are frozen with rank 0's model. Throws
+// Compares names, shapes and which parameters are frozen with rank `root`'s model. Throws
 // std::runtime_error that names the first difference. All ranks call it together.
-void require_same_model(Rank& rank, const Module& model);
-// Copies rank 0's parameters (frozen ones included) and buffers to this rank's model. First
-// calls require_same_model. All ranks call it together. When it returns, every rank has its copy.
+void require_same_model(Rank& rank, const Module& model, int root = 0);
+// Copies the parameters (frozen ones included) and buffers of rank 0, which is its group's first,
+// to this rank's model. First calls require_same_model. All ranks of the job call it together.
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model);
 // Copies from rank `root` instead, without the comparison: the models must be known to be alike.
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model);

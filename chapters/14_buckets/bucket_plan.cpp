@@ -160,9 +160,12 @@ std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes) {
 // type. With find_unused_parameters PyTorch uses the limits already, and so does this.
 BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                       bool find_unused_parameters) {
-    BucketAssignment buckets =
-        assign_by_size(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
-                                                         : std::vector{unlimited_bucket});
+    return first_plan(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
+                                                        : std::vector{unlimited_bucket});
+}
+
+BucketPlan first_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits) {
+    BucketAssignment buckets = assign_by_size(gradients, limits);
     std::ranges::reverse(buckets);  // backward begins at the last layers
     return lay_out(gradients, std::move(buckets));
 }
@@ -170,7 +173,12 @@ BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t>
 // Now the order is known, and the first bucket is the one that is ready first.
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                         const std::vector<std::size_t>& ready_order) {
-    return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
+    return rebuilt_plan(gradients, bucket_limits(cap_bytes), ready_order);
+}
+
+BucketPlan rebuilt_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
+                        const std::vector<std::size_t>& ready_order) {
+    return lay_out(gradients, assign_by_size(gradients, limits, ready_order));
 }
 
 }  // namespace ddp

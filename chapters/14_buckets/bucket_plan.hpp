@@ -105,10 +105,14 @@ BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment);
 // ready first. Throws as assign_by_size.
 BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                       bool find_unused_parameters = false);
+// Returns it for PyTorch's bucket_cap_mb_list, a limit for each bucket, which holds at once.
+BucketPlan first_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits);
 
 // Makes the plan of all later iterations, by the order in which the gradients became ready in the
 // first one. It is made once, and rank 0's plan is used on all ranks. Throws as assign_by_size.
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
+                        const std::vector<std::size_t>& ready_order);
+BucketPlan rebuilt_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
                         const std::vector<std::size_t>& ready_order);
 
 // ---- From rank 0 to the other ranks (plan_text.cpp)

@@ -16,6 +16,7 @@
 // step before.
 #include "15_overlap/ddp.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "common/gpu/captured_graph.hpp"
@@ -29,8 +30,10 @@ namespace {
 FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
                            const DdpOptions& options) {
     const Parameters parameters = learned_parameters(model.parameters());
-    BucketPlan plan =
-        first_plan(gradient_sizes(parameters), options.bucket_cap_bytes, !options.rebuild_buckets);
+    const GradientSizes sizes = gradient_sizes(parameters);
+    BucketPlan plan = options.bucket_caps.empty()
+                          ? first_plan(sizes, options.bucket_cap_bytes, !options.rebuild_buckets)
+                          : first_plan(sizes, options.bucket_caps);
     const ArenaBuffer<float> memory =
         communicator.allocate<float>(plan.memory_bytes() / sizeof(float));
     return {device, parameters, std::move(plan), memory.share(), memory.size()};
@@ -70,6 +73,8 @@ DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Dev
       model_(model),
       options_(options),
       gradients_(make_gradients(communicator, device, model, options)),
+      order_(
+          make_run_scoped<PinnedBuffer<int>>(communicator.rank(), gradients_.parameters().size())),
       buffers_(communicator.allocate<float>(buffer_elements(model))) {
     if (options.check_finite)
         anomalies_.emplace(device, gradients_);
@@ -111,12 +116,20 @@ void DistributedDataParallel::share_buffers() {
     first_buffers_.wait_for_all_ranks(communicator_.rank(), device_.stream());
 }
 
-// Called once. The ranks may have seen different orders, and must agree on one: rank 0's.
+// Called once. The ranks may have seen different orders: that of their group's first counts.
 void DistributedDataParallel::rebuild_buckets() {
-    const BucketPlan mine =
-        rebuilt_plan(gradients_.plan().gradients, options_.bucket_cap_bytes, ready_order_);
-    const std::string plan = communicator_.rank().broadcast(encode_plan(mine), 0);
-    gradients_.arrange(decode_plan(plan, gradients_.plan().gradients));
+    Stream& stream = device_.stream();
+    ArenaBuffer<int> sent = communicator_.allocate<int>(order_.size());
+    std::ranges::copy(ready_order_, order_.data());
+    DDP_CHECK(cudaMemcpyAsync(sent.data(), order_.data(), sent.bytes(), cudaMemcpyDefault, stream));
+    communicator_.broadcast(sent.data(), sent.size(), 0, stream, "order of the gradients");
+    DDP_CHECK(cudaMemcpyAsync(order_.data(), sent.data(), sent.bytes(), cudaMemcpyDefault, stream));
+    communicator_.synchronize(stream);
+    gradients_.arrange(rebuilt_plan(gradients_.plan().gradients,
+                                    options_.bucket_caps.empty()
+                                        ? bucket_limits(options_.bucket_cap_bytes)
+                                        : options_.bucket_caps,
+                                    {order_.span().begin(), order_.span().end()}));
     is_rebuilt_ = true;
 }
 

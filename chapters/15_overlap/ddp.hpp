@@ -13,13 +13,6 @@
 //         optimizer.step();
 //         optimizer.zero_gradients();
 //         tape.clear();
-//
-// A model with several inputs is called by a function:
-//
-//     replica.forward([&] { return model.forward(tape, source, target); })
-//
-// Operations on Variables are in 01_sgd/operations.hpp, 03_network/layers/ (concat, slice and mean:
-// layers/dimensions.hpp), 03_network/cross_entropy.hpp and 20_transformer/.
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,12 +28,14 @@
 namespace ddp {
 
 struct DdpOptions {
-    std::optional<std::size_t> bucket_cap_bytes;  // not given: 1 MiB and then 25 MiB
-    bool overlap = true;                          // false: send all buckets after backward
-    bool check_finite = false;                    // name the gradient that holds NaN or infinity
+    std::optional<std::size_t> bucket_cap_bytes = std::nullopt;  // not given: 1 MiB and then 25 MiB
+    bool overlap = true;        // false: send all buckets after backward
+    bool check_finite = false;  // name the gradient that holds NaN or infinity
     // Plan the buckets again after the first step, by the order in which its gradients became
     // ready. False where the graph differs from step to step: then the model's order is kept.
     bool rebuild_buckets = true;
+    // If given: a cap for each bucket, the last for all that follow, from the first step on.
+    std::vector<std::size_t> bucket_caps = {};
 };
 
 // Reduces the bucket in place, on `stream`: afterwards it holds the same values on every rank. All
@@ -88,7 +83,9 @@ class DistributedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's (copy_from_rank_0), and allocates the memory of
     // all gradients from the communicator. All ranks call it together. Everything passed must
-    // outlive this object.
+    // outlive this object. Where the communicator has a Group (PyTorch's process_group), each group
+    // trains a model of its own, and its first rank is what is called rank 0 here. Only this call,
+    // and the first step where kernels are loaded, are those of all groups together.
     DistributedDataParallel(Communicator& communicator, Device& device, Module& model,
                             const DdpOptions& options = {});
     DistributedDataParallel(const DistributedDataParallel&) = delete;
@@ -177,6 +174,7 @@ class DistributedDataParallel {
     Module& model_;
     DdpOptions options_;
     FlatBuffers gradients_;
+    PinnedBuffer<int>& order_;    // on its way to the group
     ArenaBuffer<float> buffers_;  // staging for the model's buffers on their way
     // First in line for free multiprocessors: backward has more blocks than fit, and a bucket that
     // waited for all of them would overlap with nothing.

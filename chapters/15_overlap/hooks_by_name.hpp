@@ -14,8 +14,10 @@ inline constexpr int larger_matrix_rank = 4;
 
 // Returns "average", "float16", "bfloat16" and "power_sgd" (of matrix rank 1).
 std::vector<std::string> hook_names();
-// Makes the hook of that name for a DistributedDataParallel with these gradients; PowerSGD begins
-// at `start_step`. Throws std::invalid_argument for an unknown name.
+// Sends nothing, and the replicas drift apart: what does a step take without communication?
+inline void noop_bucket(Communicator&, const Tensor&, Stream&, const std::string&) {}
+// Makes the hook of that name, or "noop", for a DistributedDataParallel with these gradients;
+// PowerSGD begins at `start_step`. Throws std::invalid_argument for an unknown name.
 BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
                      const FlatBuffers& gradients, int start_step = PowerSgdOptions().start_step);
 // Returns "average": average_bucket, or the reader's own (`./book run 15 --algorithm mine`). It may

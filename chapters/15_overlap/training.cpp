@@ -5,9 +5,6 @@
 //                  ^      ^                  ^                     ^
 //                  gradients are averaged    |                     sums over all ranks
 //                  inside each step          is the loss still a number, everywhere?
-//
-// Between two checks the host only enqueues: it runs ahead of the device, and each rank ahead of
-// the others, as far as the averages allow.
 #include "15_overlap/training.hpp"
 
 #include <stdexcept>
@@ -37,8 +34,7 @@ DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, Distribute
 
 // ---- A step
 
-// Forward, backward with its all-reduces, and the optimizer: all of it is enqueued only. The marks
-// between do nothing unless there is a track.
+// Enqueues forward, backward with its all-reduces, and the optimizer, and marks them on a track.
 void DdpTrainer::step(const Batch& batch) {
     const Variable logits = ddp_.forward(tape_.constant(batch.images));
     const Variable loss = cross_entropy(logits, batch.labels);

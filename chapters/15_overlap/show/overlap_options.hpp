@@ -31,7 +31,9 @@ struct OverlapOptions {
         parser.add_flag("--graph", graph, "launch a step at once, as a CUDA graph");
         parser.add_flag("--detect-anomaly", detect_anomaly,
                         "name rank and parameter of a gradient that is infinite or no number");
-        parser.add_choice("--hook", hook, hook_names(), "what is done with a bucket");
+        std::vector<std::string> hooks = hook_names();
+        hooks.emplace_back("noop");
+        parser.add_choice("--hook", hook, hooks, "what is done with a bucket (noop: nothing)");
         parser.add_choice("--communicator", communicator, {"native", "mpi", "nccl"},
                           "the library that carries the gradients");
         order.add_to(parser);

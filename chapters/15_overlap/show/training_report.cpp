@@ -27,10 +27,12 @@ void TrainingReport::add(int epoch, int steps, const Metrics::Totals& trained,
 }
 
 void TrainingReport::finish(const Rank& rank, const Parameters& parameters,
-                            const AllReduceOrder& order) const {
+                            const AllReduceOrder& order, bool are_equal) const {
+    const std::string hash = text_of_hash(hash_of(parameters));
     if (prints_)
         std::cout << "\n"
-                  << text_of_equal_replicas(rank.world_size(), text_of_hash(hash_of(parameters)))
+                  << (are_equal ? text_of_equal_replicas(rank.world_size(), hash)
+                                : "Nothing was sent: each rank has trained a network of its own.")
                   << "\ntest accuracy " << format_fixed(test_accuracy_, 3) << "\n"
                   << order_line(rank.job(), order) << "\n";
 }

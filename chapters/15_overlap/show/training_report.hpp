@@ -20,8 +20,9 @@ class TrainingReport {
     // Adds epoch `epoch`, at whose end `steps` steps have been made in all.
     void add(int epoch, int steps, const Metrics::Totals& trained, const Metrics::Totals& tested);
     // Prints the hash of the parameters, the test accuracy of the last epoch, and the order in
-    // which sums between nodes were made.
-    void finish(const Rank& rank, const Parameters& parameters, const AllReduceOrder& order) const;
+    // which sums between nodes were made. `are_equal`: whether the replicas should be.
+    void finish(const Rank& rank, const Parameters& parameters, const AllReduceOrder& order,
+                bool are_equal = true) const;
 
   private:
     const bool prints_;

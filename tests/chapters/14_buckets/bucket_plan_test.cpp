@@ -142,6 +142,20 @@ TEST_CASE("bucket plan: the rebuilt plan follows the ready order and is not reve
                                     {3, 2, 1, 0})) == BucketAssignment{{3}, {2, 1}, {0}});
 }
 
+// The bytes of chapters/pytorch_versions.md.
+TEST_CASE("bucket plan: a cap for each bucket divides the first iteration, too, as in PyTorch") {
+    const GradientSizes mlp = floats({784 * 1024, 1024, 1024 * 1024, 1024, 10 * 1024, 10});
+    const auto bytes_of = [](const BucketPlan& plan) {
+        Order bytes;
+        for (const BucketPlan::Bucket& bucket : plan.buckets)
+            bytes.push_back(bucket.bytes);
+        return bytes;
+    };
+    const Order caps{1 << 20, 4 << 20};
+    REQUIRE(bytes_of(first_plan(mlp, caps)) == Order{45'096, 4'198'400, 3'211'264});
+    REQUIRE(bytes_of(rebuilt_plan(mlp, caps, {5, 4, 3, 2, 1, 0})) == Order{4'239'400, 3'215'360});
+}
+
 TEST_CASE("bucket plan: every gradient begins at 64 bytes, and what the rules count has no gaps") {
     GradientSizes gradients = floats({10, 16, 17, 1});
     gradients.push_back({"h", 33, ElementType::float16});

@@ -2,7 +2,9 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
+#include "15_overlap/hooks_by_name.hpp"
 #include "tests/chapters/15_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -103,6 +105,21 @@ TEST_CASE("buckets: one at first; rebuilt once, by rank 0's order, and sent in t
         }
 }
 
+TEST_CASE("buckets: a cap for each bucket holds from the first step on") {
+    const std::vector<std::size_t> caps{0, 1 << 20};
+    World world(thread_options(2));
+    std::vector<BucketPlan> plans;
+    world.run([&](Rank& rank) {
+        Replica replica(rank, make_branches, {.bucket_caps = caps});
+        const Seen seen = watch_steps(replica, 2);
+        if (rank.rank() == 1)
+            plans = seen.plans;
+    });
+    REQUIRE(plans[0] == first_plan(plans[0].gradients, caps));
+    REQUIRE(plans[0].buckets.size() == 2);
+    REQUIRE(plans[1].buckets[0].gradients.size() == 1);  // the first that is ready
+}
+
 TEST_CASE("buckets: the plans are those of PyTorch's DistributedDataParallel") {
     const std::vector<std::pair<std::string, std::vector<int>>> networks{
         {"ddp_mlp.txt", {784, 1024, 1024, 10}}, {"ddp_eight.txt", std::vector<int>(9, 512)}};
@@ -156,6 +173,11 @@ TEST_CASE("buckets: a hook may do anything to a bucket") {
     REQUIRE(sums[1] == sums[0]);
     for (std::size_t i = 0; i < averages[0].size(); i++)
         REQUIRE(sums[0][i] == 2 * averages[0][i]);
+    std::vector<std::vector<float>> own(2);
+    learn(own, noop_bucket);
+    REQUIRE(own[0] != own[1]);
+    for (std::size_t i = 0; i < own[0].size(); i++)
+        REQUIRE((own[0][i] + own[1][i]) / 2 == averages[0][i]);
     // All ranks get the numbers of rank 1.
     learn(sevens,
           [](Communicator& communicator, Tensor bucket, Stream& stream, const std::string& name) {
@@ -188,6 +210,37 @@ TEST_CASE("buckets: a track shows when each was reduced") {
         REQUIRE(span.rank == 1);
         REQUIRE(span.track == "communication");
     }
+}
+
+// Returns the hash of each rank's parameters: the first group trains branches, which its ranks
+// compute in different orders, and the second one, in more steps, a network with buffers.
+std::vector<std::uint64_t> hashes_of_groups(int ranks, const std::vector<Group>& groups) {
+    World world(thread_options(ranks));
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(ranks));
+    world.run([&](Rank& rank) {
+        const bool is_first = groups[0].index_of(rank.rank()) >= 0;
+        Replica replica(rank, is_first ? make_branches : make_normed, {.bucket_cap_bytes = 100},
+                        is_first ? groups[0] : groups[1]);
+        if (is_first)
+            dynamic_cast<Branches&>(*replica.model).b_comes_first = replica.communicator->index();
+        Sgd optimizer(replica.model->parameters(), 0.1);
+        for (int step = 0; step < (is_first ? 3 : 8); step++) {
+            replica.ddp.backward(replica.forward());
+            optimizer.step();
+            replica.clear();
+        }
+        replica.synchronize();
+        hashes[static_cast<std::size_t>(rank.rank())] = hash_of(replica.model->parameters());
+    });
+    return hashes;
+}
+
+TEST_CASE("buckets: two groups train two models at once, each as if it were alone") {
+    const std::uint64_t first = hashes_of_groups(3, {Group({0, 1, 2})})[0];
+    const std::uint64_t second = hashes_of_groups(2, {Group({2}), Group({0, 1})})[0];
+    REQUIRE(first != second);
+    REQUIRE(hashes_of_groups(5, {Group({0, 2, 4}), Group({3, 1})}) ==
+            std::vector{first, second, first, second, first});
 }
 
 TEST_CASE("buckets: a model that learns nothing is refused") {

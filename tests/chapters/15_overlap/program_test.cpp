@@ -184,6 +184,7 @@ TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     // PyTorch's sizes: the first bucket is closed behind linear2, although its cap is 1 MiB.
     REQUIRE(program.run(words + Words{"--default-caps"}).count("gradients, in 2 buckets") == 1);
     REQUIRE(program.run(words + Words{"--cap", "25"}).count("gradients, in 1 bucket ") == 1);
+    REQUIRE(program.run(words + Words{"--hook", "noop"}).count("Nothing was sent") == 1);
     // Seven steps; of them a graph makes the last three.
     for (const Words& more : {Words{"--cap", "4096", "--hook", "bfloat16"}, Words{"--model", "cnn"},
                               Words{"--cap", "0", "--link", "1GB/s,50us"}}) {

@@ -58,14 +58,15 @@ std::unique_ptr<Module> make_normed(Device& device, Random& random) {
     return model;
 }
 
-Replica::Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options)
+Replica::Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options,
+                 const std::optional<Group>& group)
     : rank(rank),
       device(make_run_scoped<Device>(rank, test_memory)),
-      model(make(make_model, device, rank.rank())),
-      communicator(make_communicator("native", rank, ddp_arena_bytes(*model))),
+      model(make(make_model, device, group ? group->index_of(rank.rank()) : rank.rank())),
+      communicator(make_communicator("native", rank, ddp_arena_bytes(*model), {.group = group})),
       ddp(*communicator, device, *model, options),
       tape(device),
-      samples_(1000 * rank.rank()) {
+      samples_(1000 * communicator->index()) {
     ddp.set_bucket_hook(
         [this](Communicator& communicator, Tensor bucket, Stream& stream, const std::string& name) {
             sent.push_back({name, bucket.size()});

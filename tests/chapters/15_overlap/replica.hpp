@@ -39,9 +39,10 @@ struct Sent {
     bool operator==(const Sent&) const = default;
 };
 
-// Seeds differ from rank to rank. Each step has other samples, and each rank its own.
+// Seeds differ from rank to rank of its group. Each step has other samples, and each rank its own.
 struct Replica {
-    Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options = {});
+    Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options = {},
+            const std::optional<Group>& group = {});
 
     // Returns the loss of two samples.
     Variable forward();
