@@ -88,30 +88,9 @@ struct ControlBlock {
     alignas(64) std::byte room[max_blocks * (10 << 10)] = {};
 };
 
-enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
-
-// The state of a peer's last operation, as far as this rank can see it.
-enum class PeerProgress : unsigned int { under_way, over, unknown };
-
-// Says how far a rank's host has come with enqueuing, for a time-out.
-enum class HostCall : unsigned int { none, launch, record, wait };
-struct HostProgress {
-    std::uint64_t enqueued = 0;      // operations
-    HostCall call = HostCall::none;  // the CUDA call that it is in
-};
-
-// The first error of a rank's kernels, in pinned memory of its process: the only place where host
-// and kernels both write while kernels run.
-struct DeviceErrorReport {
-    unsigned int stop = 0;            // written by the host; 1: the run has failed, end every wait
-    Problem problem = Problem::none;  // written by a kernel; the rest explains it
-    int peer = -1;                    // the rank that was waited for, or that differs, by number
-    OperationRecord mine, theirs;
-    PeerProgress their_progress = PeerProgress::over;
-    unsigned int have_met = 0;      // written by the rehearsal's kernel; 1: it has met all others
-    HostProgress own_host;          // written by the host
-    HostProgress hosts[max_peers];  // of all ranks of the process, at the time of the problem
-};
+// support/error_report.hpp: how far a rank's host has come, and the first error of its kernels.
+struct HostProgress;
+struct DeviceErrorReport;
 
 // The simulated link. A bandwidth of 0 means that no link is simulated.
 struct DeviceLink {

@@ -5,7 +5,6 @@
 #include "05_ranks/world.hpp"
 #include "06_messages/litmus.hpp"
 #include "06_messages/point_to_point.hpp"
-#include "06_messages/show/large_network.hpp"
 #include "06_messages/show/stage_report.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"

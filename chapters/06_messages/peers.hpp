@@ -12,8 +12,8 @@
 
 #include "05_ranks/rank.hpp"
 #include "06_messages/call.hpp"
-#include "06_messages/control.hpp"
 #include "06_messages/shared_arena.hpp"
+#include "06_messages/support/error_report.hpp"
 
 namespace ddp {
 

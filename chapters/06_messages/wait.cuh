@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cuda/atomic>
 
-#include "06_messages/control.hpp"
+#include "06_messages/support/error_report.hpp"
 #include "common/gpu/clock.hpp"
 
 namespace ddp {
@@ -222,8 +222,7 @@ __device__ inline std::uint64_t arrival_over_link(const PeersView& view, int fro
         std::uint64_t begin_ns = ready_ns > out_ns ? ready_ns : out_ns;
         begin_ns = begin_ns > in_ns ? begin_ns : in_ns;
         const std::uint64_t end_ns = begin_ns + occupied_ns;
-        // Another transfer may take either port first; then this one queues behind it. (If it takes
-        // the in-port only, the out-port stays occupied meanwhile, as that of a real sender would.)
+        // Another transfer may take either port first; then this one queues after it.
         if (out_port.compare_exchange_strong(out_ns, end_ns) &&
             in_port.compare_exchange_strong(in_ns, end_ns))
             return end_ns + view.link.latency_ns;

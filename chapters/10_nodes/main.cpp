@@ -34,8 +34,7 @@ std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
 }
 
 // Measures both orders on the ranks of this job, and prints the results.
-void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& options,
-                    CsvWriter& file) {
+void compare_orders(Rank& rank, const NodesOptions& options, CsvWriter& file) {
     const std::optional<NodeShape> shape = shape_of(rank.job(), options.order);
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
@@ -60,7 +59,7 @@ int run(World& world, const CommonOptions& common, const NodesOptions& options) 
     CsvWriter orders(writes ? common.csv : "", order_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
-        compare_orders(rank, common, options, orders);
+        compare_orders(rank, options, orders);
     });
     return 0;
 }

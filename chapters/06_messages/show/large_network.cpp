@@ -1,5 +1,3 @@
-#include "06_messages/show/large_network.hpp"
-
 #include <iostream>
 
 #include "06_messages/show/stage_report.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// An MLP on one rank, and split over two: how long a step takes, and which rank computes when.
+// A network on one rank and split over two, and one that may be too large for one.
 #include "03_network/layers/sequential.hpp"
 #include "05_ranks/rank.hpp"
 
@@ -14,5 +14,10 @@ std::unique_ptr<Sequential> make_layers(Device& device, int first, int last, int
 // timelines are written to a file beside that one, with the ending _timeline. Throws
 // std::runtime_error if the split network has another loss.
 void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds);
+
+// Takes one step of a network of 64 MiB on rank 0 alone, and one on ranks 0 and 1, and prints what
+// each rank has held, or that its device had no room. All ranks call it; ranks 0 and 1 must share a
+// node.
+void show_large_network(Rank& rank);
 
 }  // namespace ddp
