@@ -80,11 +80,11 @@ class Guard:
         self.gradients = ()
         self.divisors, self.mean_of = [], []
 
-    def looks(self):
+    def should_check(self):
         """Returns whether this step is the one before a check."""
         return (self.step + 1) % self.every == 0 or self.step == 0
 
-    def counts(self):
+    def should_count(self):
         """Returns whether this step is one of those whose samples are counted."""
         return self.every - self.step % self.every <= WINDOW or self.step == 0
 
@@ -106,31 +106,31 @@ class Guard:
         ranks = dist.get_process_group_ranks(ddp.process_group)
         self.models.append(Watched(ddp, len(self.models), len(ranks) == self.world_size))
 
-    def goes_forward(self, ddp):
+    def on_forward(self, ddp):
         """Counts forwards. (A hook of the model's own would be copied, saved with it.)"""
         for model in self.models:
             if model.ddp() is ddp:
                 model.forwards += 1
                 model.in_sync += ddp.require_backward_grad_sync
 
-    def goes_backward(self, root):
+    def on_backward(self, root):
         self.backwards += 1
         self.all_backwards += 1
         if self.latest is not None:
-            self.trains(self.latest)
-        if self.looks() and self.watched() and isinstance(root, torch.Tensor):
+            self.note_training(self.latest)
+        if self.should_check() and self.watched() and isinstance(root, torch.Tensor):
             self.divisors.append(divisors_of(root))
 
-    def has_gone_backward(self):
-        if self.looks() and self.watched():
+    def on_backward_end(self):
+        if self.should_check() and self.watched():
             smallest = [p for model in self.watched() for p in model.ddp().module.parameters()
                         if p.grad is not None and not p.grad.is_sparse]
             if smallest:
                 parameter = min(smallest, key=torch.Tensor.numel)
                 self.after_backward = (parameter, parameter.grad.detach().clone())
 
-    def reduces(self, tensor):
-        if self.looks() and not self.reduces_by_hand:
+    def on_all_reduce(self, tensor):
+        if self.should_check() and not self.reduces_by_hand:
             self.reduces_by_hand = any(
                 p.grad is not None and p.grad.data_ptr() == tensor.data_ptr()
                 for model in self.watched() for p in model.ddp().module.parameters())
@@ -148,7 +148,7 @@ class Guard:
             return
         if self.number == 0:
             self.check()
-        if self.looks():
+        if self.should_check():
             self.look_at_scales()
             self.decaying = [(p, p.detach().clone(), known[id(p)]) for group, p in mine
                              if group.get("weight_decay") and is_out_of_use(p)]
@@ -188,7 +188,7 @@ class Guard:
                 self.find("frozen but decays", f"the parameter {how}, so the optimizer still "
                           "applies weight decay to it. Set its .grad to None, or leave it out of "
                           "the optimizer.", name)
-        self.means.append(sum(int(count) for count in self.mean_of) if self.counts() else 0)
+        self.means.append(sum(int(count) for count in self.mean_of) if self.should_count() else 0)
         self.step += 1
         if self.step % self.every == 0 or self.step == 1:
             self.look_at_optimizers()
@@ -212,12 +212,12 @@ class Guard:
 
     # ---- Samples ----
 
-    def begins_pass(self, loader):
+    def on_pass_begin(self, loader):
         known = self.loaders.get(loader)
         if known is None:
             known = self.loaders[loader] = Loader(loader)
         before = known.now
-        self.ends_pass_by_count(before)
+        self.on_pass_end_by_count(before)
         if before and before.epoch is not None and before.batches * 2 < known.length:
             known.begun_anew = known.begun_anew + 1 if known.given_up == before.first else 1
             known.given_up = before.first
@@ -228,7 +228,7 @@ class Guard:
         known.now = Pass(known)
         return known.now
 
-    def hands_out(self, one, batch):
+    def on_batch(self, one, batch):
         if one.batches == 0:
             one.before = self.all_backwards
             self.loaders_used += not one.loader.is_used
@@ -240,7 +240,7 @@ class Guard:
                                       if isinstance(each, torch.Tensor))
         self.latest = one
 
-    def trains(self, one):
+    def note_training(self, one):
         """Notes that there was a backward after a batch: the pass is an epoch of training."""
         if one.epoch is not None:
             return
@@ -251,12 +251,12 @@ class Guard:
                 one.loader is self.trained.loader and not self.trained.is_complete):
             self.trained = one
 
-    def ends_pass_by_count(self, one):
+    def on_pass_end_by_count(self, one):
         """Ends a pass of which no more than the last batch was asked for."""
         if one is not None and one.batches >= one.loader.length > 0:
-            self.ends_pass(one)
+            self.on_pass_end(one)
 
-    def ends_pass(self, one):
+    def on_pass_end(self, one):
         if one.is_complete:
             return
         one.is_complete = True
@@ -357,7 +357,7 @@ class Guard:
                 self.checks.tell_what_was_found([self.own])
             return
         for loader in self.loaders.values():
-            self.ends_pass_by_count(loader.now)
+            self.on_pass_end_by_count(loader.now)
         for base, words in self.left_out.items():
             if base not in self.tested_undivided:
                 self.find("padded evaluation", words)
@@ -508,22 +508,22 @@ def wrap_forward(original):
         if torch.compiler.is_compiling():
             self._ddp_guard_is_blind = True  # a compiled forward counts nothing
         elif torch.is_grad_enabled():
-            quietly(guard.goes_forward, self)
+            quietly(guard.on_forward, self)
         return original(self, *arguments, **options)
     return forward
 
 
 def wrap_backward(original):
     def backward(tensors, *arguments, **options):
-        quietly(guard.goes_backward, tensors)
+        quietly(guard.on_backward, tensors)
         original(tensors, *arguments, **options)
-        quietly(guard.has_gone_backward)
+        quietly(guard.on_backward_end)
     return backward
 
 
 def wrap_iter(original):
     def __iter__(self):
-        guard.opening = quietly(guard.begins_pass, self)
+        guard.opening = quietly(guard.on_pass_begin, self)
         try:
             iterator = original(self)  # its workers take indices at once
             iterator._ddp_guard_pass = guard.opening
@@ -550,10 +550,10 @@ def wrap_next(original):
             batch = original(self)
         except StopIteration:
             if one is not None:
-                quietly(guard.ends_pass, one)
+                quietly(guard.on_pass_end, one)
             raise
         if one is not None:
-            quietly(guard.hands_out, one, batch)
+            quietly(guard.on_batch, one, batch)
         return batch
     return __next__
 
@@ -562,7 +562,7 @@ def wrap_mean(original):
     def loss(input, target, *arguments, **options):
         result = original(input, target, *arguments, **options)
         if (not torch.compiler.is_compiling() and result.dim() == 0 and torch.is_grad_enabled()
-                and options.get("reduction", "mean") == "mean" and guard.counts()):
+                and options.get("reduction", "mean") == "mean" and guard.should_count()):
             if original.__name__ not in ("cross_entropy", "nll_loss"):
                 guard.mean_of.append(input.numel())
             elif target.is_floating_point():
@@ -576,7 +576,7 @@ def wrap_mean(original):
 def wrap_dropout(original):
     def dropout(input, p=0.5, training=True, inplace=False):
         if (not torch.compiler.is_compiling() and training and p > 0 and not guard.dropout
-                and torch.is_grad_enabled() and guard.looks()):
+                and torch.is_grad_enabled() and guard.should_check()):
             state = (torch.cuda.get_rng_state(input.device) if input.is_cuda
                      else torch.random.get_rng_state())
             guard.dropout = (int(hash_of(state)) & MASK) | 1
@@ -587,7 +587,7 @@ def wrap_dropout(original):
 def wrap_all_reduce(original):
     def all_reduce(tensor, *arguments, **options):
         if guard.backwards:
-            quietly(guard.reduces, tensor)
+            quietly(guard.on_all_reduce, tensor)
         return original(tensor, *arguments, **options)
     return all_reduce
 
