@@ -78,10 +78,10 @@ def draw_cluster_scale(measured):
         else:
             panel.set_ylim(bottom=0)
         panel.legend(loc="upper left" if kind == "strong" else "lower left")
-        title = "Weak scaling: the speed that a rank keeps"
+        title = "Weak-scaling efficiency"
         if kind == "strong":
-            title = "Strong scaling: how many times as fast"
-        panel.set_title(title + (", asleep" if "asleep" in measured.text("compute") else ""))
+            title = "Strong scaling: speed-up"
+        panel.set_title(title + (" (a sleep computes)" if "sleep" in measured.text("compute") else ""))
     return figure
 
 

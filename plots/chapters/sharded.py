@@ -102,8 +102,8 @@ def draw_scale(measured):
     panel.set_xticks(sorted(set(ranks)), [f"{value:,.0f}" for value in sorted(set(ranks))])
     panel.minorticks_off()
     panel.set_ylim(0, 105)
-    panel.set(title="Simulated: the speed that a rank keeps", xlabel="ranks",
-              ylabel="% of its speed alone")
+    panel.set(title="Weak-scaling efficiency, simulated", xlabel="ranks",
+              ylabel="%")
     panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 

@@ -14,8 +14,8 @@ std::string scaling_title(const ScalingOptions& options) {
     const std::string title = options.is_strong ? "Strong scaling: " : "Weak scaling: ";
     if (options.sleep_s > 0)
         return title +
-               (options.is_strong ? "the ranks share a compute of " : "each rank computes for ") +
-               format_seconds(options.sleep_s) + ", asleep";
+               (options.is_strong ? "the ranks share a sleep of " : "each rank sleeps for ") +
+               format_seconds(options.sleep_s) + " in place of computing";
     return title + (options.is_strong
                         ? "the ranks share " + std::to_string(strong_batch) + " samples"
                         : "each rank has " + std::to_string(weak_batch) + " samples");
@@ -38,7 +38,7 @@ void report_scaling(const ScalingOptions& options, const std::vector<ScalingPoin
                    is_predicted ? format_seconds(point.predicted_s) : "-",
                    is_predicted ? format_percent(point.predicted_s / point.measured_s - 1) : "-",
                    format_seconds(point.ideal_s), format_fixed(point.efficiency(), 2)});
-        file.row({options.is_strong ? "strong" : "weak", options.sleep_s > 0 ? "asleep" : "network",
+        file.row({options.is_strong ? "strong" : "weak", options.sleep_s > 0 ? "sleep" : "network",
                   point.ranks, point.nodes, point.measured_s,
                   is_predicted ? CsvCell(point.predicted_s) : CsvCell(""), point.ideal_s});
     }

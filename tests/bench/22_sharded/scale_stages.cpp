@@ -73,7 +73,7 @@ void show_scaled_stages(int max_ranks, const std::filesystem::path& csv) {
         compute_s += block.forward_s + block.backward_s;
     CsvWriter file(csv, {"ranks", "sharding", "efficiency", "step_s"});
     Table table("Weak-scaling efficiency of a GPU (simulated): a model of 6.5 billion parameters",
-                {"ranks", "DDP", "stage 1, not hidden", "stage 3", "stage 3, one ring", "hybrid"});
+                {"ranks", "DDP", "stage 1, exposed", "stage 3", "stage 3, one ring", "hybrid"});
     for (int nodes = 1; nodes * node_ranks <= max_ranks; nodes *= 8) {
         const int ranks = nodes * node_ranks;
         const Halves on_levels =
@@ -81,7 +81,7 @@ void show_scaled_stages(int max_ranks, const std::filesystem::path& csv) {
         const Halves in_ring = over_all(Algorithm::flat, nodes);
         const std::pair<const char*, double> steps[] = {
             {"DDP", sharded_step_s(step, 0, ranks, on_levels)},
-            {"stage 1, not hidden", sharded_step_s(step, 1, ranks, on_levels)},
+            {"stage 1, exposed", sharded_step_s(step, 1, ranks, on_levels)},
             {"stage 3", sharded_step_s(step, 3, ranks, on_levels)},
             {"stage 3, one ring", sharded_step_s(step, 3, ranks, in_ring)},
             {"hybrid", sharded_step_s(step, 3, node_ranks, within_nodes(nodes))}};

@@ -90,15 +90,16 @@ TEST_CASE("scaling: sleeping ranks of one machine, weak and strong") {
         const int ranks = row % 2 == 0 ? 1 : 2;
         const double ideal_s = is_strong ? 0.06 / ranks : 0.06;
         REQUIRE(run.csv.text(row, "scaling") == (is_strong ? "strong" : "weak"));
-        REQUIRE(run.csv.text(row, "compute") == "asleep");
+        REQUIRE(run.csv.text(row, "compute") == "sleep");
         REQUIRE(run.csv.number(row, "ranks") == ranks);
         REQUIRE(run.csv.number(row, "nodes") == 1);
         REQUIRE(run.csv.number(row, "ideal_s") == Approx(ideal_s));
         REQUIRE(run.csv.number(row, "step_s") >= ideal_s);
         REQUIRE(run.csv.number(row, "predicted_s") >= Approx(ideal_s));
     }
-    REQUIRE(has(run.output, "Weak scaling: each rank computes for 60.0 ms, asleep"));
-    REQUIRE(has(run.output, "Strong scaling: the ranks share a compute of 60.0 ms, asleep"));
+    REQUIRE(has(run.output, "Weak scaling: each rank sleeps for 60.0 ms in place of computing"));
+    REQUIRE(has(run.output,
+                "Strong scaling: the ranks share a sleep of 60.0 ms in place of computing"));
 }
 
 TEST_CASE("scaling: the network on two of three ranks") {
