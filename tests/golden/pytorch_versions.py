@@ -84,7 +84,7 @@ SECTIONS = [("The loss and the graph", [
     ("buckets_by_default", "the buckets of 784-1024-1024-10 in the first two iterations",
      "the same: [14](14_buckets)"),
     ("buckets_with_25", "these buckets with `bucket_cap_mb=25`", "as in 2.15"),
-    ("buckets_with_a_list", "these buckets with `bucket_cap_mb_list=[1, 4]`", "not here"),
+    ("buckets_with_a_list", "these buckets with `bucket_cap_mb_list=[1, 4]`", "as in 2.15"),
     ("buckets_with_find_unused", "these buckets with `find_unused_parameters=True`", "the same"),
     ("gradients_as_views", "`gradient_as_bucket_view=True`, and `zero_grad(set_to_none=...)`",
      "always kept: [14](14_buckets/README.md#views-not-copies)"),
