@@ -76,7 +76,8 @@ void show_bits(Rank& rank) {
     add("native", hashes_of(*make_native_communicator(rank, 1 << 20), count));
     table.note(
         "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
-        "with rank c + 1 and wraps around. With two ranks all rows agree: x0 + x1 = x1 + x0. native: the "
+        "with rank c + 1 and wraps around. With two ranks all rows agree: x0 + x1 = x1 + x0. "
+        "native: the "
         "Communicator.");
     if (rank.rank() == 0)
         std::cout << table;

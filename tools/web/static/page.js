@@ -7,13 +7,22 @@ linkNamesInProse();
 // In a table, code breaks after a / . _ or comma only; where a table is wider than the page, its rows are cards.
 for (const code of document.querySelectorAll("article td code .pre"))
   if (!code.children.length) code.innerHTML = code.innerHTML.replace(/[/._,](?=\w)/g, "$&<wbr>");
+const topOf = text => {
+  const range = document.createRange();
+  range.selectNodeContents(text);
+  return range.getBoundingClientRect().top;
+};
 for (const table of document.querySelectorAll("article table")) {
   const names = [...table.querySelectorAll("thead th")].map(cell => cell.textContent);
-  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, i) => { cell.dataset.name = names[i] || ""; });
+  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, i) => {
+    cell.dataset.name = names[i] || "";
+    cell.classList.toggle("nothing", !cell.textContent.trim());
+  });
   const wrapper = table.closest(".table-wrapper");
   if (wrapper) new ResizeObserver(() => {
     table.classList.remove("cards");
-    table.classList.toggle("cards", innerWidth < 740 && table.scrollWidth > wrapper.clientWidth + 1);
+    const isTorn = [...table.querySelectorAll("td wbr")].some(({ previousSibling: a, nextSibling: b }) => a && b && topOf(b) > topOf(a) + 2);
+    table.classList.toggle("cards", innerWidth < 740 && (names.length > 3 || isTorn || table.scrollWidth > wrapper.clientWidth + 1));
   }).observe(wrapper);
 }
 

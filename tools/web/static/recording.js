@@ -131,7 +131,9 @@ class Player {
     const frame = now => {
       for (; this.step < this.last && now - since >= 1000 * seconds(this.step); this.forward()) since += 1000 * seconds(this.step);
       if (this.step === this.last) return this.stop();
-      if (!isCalm) this.draw((now - since) / 1000 / seconds(this.step));
+      const part = isCalm ? 0 : (now - since) / 1000 / seconds(this.step);
+      this.draw(part);
+      if (this.shown.seconds) this.says.textContent = this.shown.says(this.step, part);
       return (this.timer = requestAnimationFrame(frame));
     };
     this.player.textContent = "pause";

@@ -180,9 +180,10 @@ function timelines(unit, doing, groups) {
       canvas.text(0, y + 24, unit, { "font-size": 12 });
       canvas.add("line", { x1: at(now), x2: at(now), y1: 20, y2: y + 4, stroke: "currentColor", "stroke-width": 2 });
     },
-    says(step) {
+    says(step, part = 0) {
+      const now = times[step] + (part ? part * (times[step + 1] - times[step]) : 0);
       if (step === times.length - 1) return `${groups.map(endOf).join(". ").replace(/^./, letter => letter.toUpperCase())}.`;
-      return `At ${round(times[step])} ${unit}: ${groups.map(([title, rows]) => `${title}, ${doing(rows, times[step])}`).join("; ")}.`;
+      return `At ${part ? Math.round(now) : round(now)} ${unit}: ${groups.map(([title, rows]) => `${title}, ${doing(rows, now)}`).join("; ")}.`;
     },
   };
 }

@@ -20,9 +20,15 @@ function found() {
 
 // About 200 letters around the first word that is there.
 function lineOf(text) {
-  const at = Math.max(0, Math.min(...wanted.map(word => plain(text).indexOf(word)).filter(place => place >= 0), text.length) - 60);
-  const from = at ? text.indexOf(" ", at) + 1 : 0;
-  return `${from ? "… " : ""}${text.slice(from, from + 200)}${from + 200 < text.length ? " …" : ""}`;
+  const places = wanted.map(word => plain(text).indexOf(word)).filter(place => place >= 0), at = places.length ? Math.max(0, Math.min(...places) - 60) : 0;
+  const from = at ? text.indexOf(" ", at) + 1 : 0, to = from + 200 < text.length ? text.lastIndexOf(" ", from + 200) : text.length;
+  return `${from ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
+}
+// A paragraph in which the words are marked.
+function marked(line) {
+  const paragraph = document.createElement("p"), word = new RegExp(`(${wanted.map(word => word.replace(/[^\w ]/g, "\\$&").replace(/ /g, "[-_ ]")).join("|")})`, "i");
+  paragraph.append(...line.split(word).map((part, i) => (i % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part)));
+  return paragraph;
 }
 
 const list = document.getElementById("search-results"), hits = words.length ? found() : [];
@@ -33,7 +39,7 @@ const items = document.createElement("ul");
 for (const { page, anchor, title, text } of hits) {
   const item = document.createElement("li"), link = document.createElement("a");
   Object.assign(link, { href: `${page}#${anchor}`, textContent: title });
-  item.append(link, Object.assign(document.createElement("p"), { textContent: lineOf(text) }));
+  item.append(link, marked(lineOf(text)));
   items.append(item);
 }
 list.append(items);
