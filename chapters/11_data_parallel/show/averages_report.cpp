@@ -48,8 +48,8 @@ void show_averages(Communicator& communicator, Stream& stream) {
                    format_fixed(each.mean_of_means, 3), std::to_string(each.gathered)});
     table.note(
         "all_reduce and reduce sum up correct and seen over the ranks and divide last. Only rank 0 "
-        "receives the result of reduce. all_gather: the number of predictions that a rank then "
-        "has.");
+        "receives the result of reduce. all_gather is a count: each rank then has all predictions, "
+        "for any metric.");
     std::cout << table << "\n";
 }
 
