@@ -7,8 +7,11 @@
 
 The programs are in chapters/23_your_job/symptoms. The comments at the top of each name the symptom,
 its causes, the question that decides, and the book's section; a deeper indent continues a line.
-`# decides` marks the end of the statement to copy. Numbers can differ from run to run.
+`# decides` marks the first and the last line to copy: they run where they are pasted, with what the
+program imports, and YOURS. Numbers can differ from run to run.
 """
+import ast
+import builtins
 import contextlib
 import difflib
 import io
@@ -17,6 +20,7 @@ import pathlib
 import re
 import runpy
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHAPTER = ROOT / "chapters" / "23_your_job"
@@ -24,9 +28,11 @@ PROGRAMS = CHAPTER / "symptoms"
 KEPT = ROOT / "tests" / "golden" / "symptoms.json"
 PAGE = ROOT / "chapters" / "symptoms.md"
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+YOURS = "model loss loader optimizer inputs rank step epoch checkpoint file train".split()
 SECTIONS = [
     ("It is slow",
-     "slower_than_one slower_than_last_week one_step_in_fifty every_rank_does_all".split()),
+     "slower_than_one accumulating_is_slow slower_than_last_week one_step_in_fifty "
+     "every_rank_does_all".split()),
     ("It learns something wrong",
      "lower_accuracy nan_on_one_rank jumps_after_resume same_loss_and_drift".split()),
     ("It hangs", "hang_without_message hang_with_message wrong_interface watchdog_time_out "
@@ -39,28 +45,43 @@ NAMES = [name for _, names in SECTIONS for name in names]
 
 
 def parts_of(name):
-    """Returns the comments at a program's top, and its deciding line without the mark."""
+    """Returns the comments at a program's top, and its deciding lines without the marks."""
     text = (PROGRAMS / f"{name}.py").read_text()
 
     def said(key):
         found = re.findall(rf"^# {key}: (.*(?:\n#   .*)*)$", text, re.MULTILINE)
         return [each.replace("\n#  ", "") for each in found]
 
-    line = [statement.replace("\n" + indent, "\n") for indent, statement in re.findall(
-        r"^( *)(\S[^#\n]*[^#:\n](?:\n\1 [^#\n]*)*)  # decides$", text, re.MULTILINE)]
     (symptom,), causes, (section,), (asks,) = map(said, ("symptom", "cause", "section", "decides"))
-    if len(causes) < 3 or len(line) != 1:
-        sys.exit(f"{name}.py needs three causes or more, and one deciding line.")
-    return symptom, causes, section, asks, line[0]
+    lines, program = text.splitlines(), list(ast.walk(ast.parse(text)))
+    marks = [number for number, line in enumerate(lines, 1) if line.endswith("  # decides")]
+    if len(causes) < 3 or not marks:
+        sys.exit(f"{name}.py needs three causes or more, and a deciding line.")
+    first = max(node.lineno for node in program
+                if isinstance(node, ast.stmt) and marks[0] in (node.lineno, node.end_lineno))
+    copied = textwrap.dedent("\n".join(lines[first - 1:marks[-1]])).replace("  # decides", "")
+    imports = [node for node in program if isinstance(node, (ast.Import, ast.ImportFrom))]
+    unknown = undefined(copied) - {(alias.asname or alias.name).split(".")[0]
+                                   for node in imports for alias in node.names}
+    if unknown:
+        sys.exit(f"{name}.py: where its deciding lines are pasted, {sorted(unknown)} do not exist.")
+    return symptom, causes, section, asks, copied
+
+
+def undefined(statements):
+    """Returns the names that statements use and do not bind; neither builtins nor YOURS."""
+    nodes = list(ast.walk(ast.parse(statements)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.ExceptHandler)}
+    return {node.id for node in names} - bound - set(dir(builtins)) - set(YOURS)
 
 
 def run_rank(name):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        try:
-            runpy.run_path(str(PROGRAMS / f"{name}.py"), run_name="__main__")
-        except SystemExit:
-            pass
+        runpy.run_path(str(PROGRAMS / f"{name}.py"), run_name="__main__")
     return said.getvalue().strip()
 
 
@@ -71,7 +92,8 @@ def output_of(name):
         sys.exit(f"{name}.py has not ended on rank {said.index(None)}.")
     if len([words for words in said if words]) < 2:
         return "".join(said)
-    return "\n".join(f"rank {rank}: {words}" for rank, words in enumerate(said) if words)
+    return "\n".join(words if words.startswith("rank ") else f"rank {rank}: {words}"
+                     for rank, words in enumerate(said) if words)
 
 
 def outputs():
@@ -90,9 +112,10 @@ def page_of(kept):
     page = """# Symptoms
 
 Your job hangs, crashes, crawls, or learns nonsense. Search this page for the message, or for what
-you see. Each block lists likely causes, then a line to copy into your script, whose output shows
-where to look. The output below it is from a program of some 20 lines that has the first of the
-causes. It ran on two ranks, on a CPU, with Gloo. Run them all again with your own PyTorch:
+you see. Each block lists likely causes, then lines to paste into your script, whose output shows
+where to look. Add the imports; `model`, `loss`, `loader`, `inputs`, `rank`, `step` are yours. The
+output below is from a program of some 20 lines that has the first of the causes. It ran on two
+ranks, on a CPU, with Gloo. Run them all again with your own PyTorch:
 
     PYTHON tests/golden/symptoms.py --ask
 
@@ -110,16 +133,13 @@ slow job from beginning to end, and has tools that watch yours.
 
 {listed}
 
-{asks}
-
+{asks} The program: [{name}.py](23_your_job/symptoms/{name}.py). The reason: {section}.
 ```python
 {line}
 ```
 ```text
 {kept[name]}
 ```
-
-The program: [{name}.py](23_your_job/symptoms/{name}.py). The reason: {section}.
 """
     return page
 

@@ -4,7 +4,7 @@
 # cause: ranks of a killed job still run: `pgrep -af torchrun`
 # cause: the script starts processes itself, and torchrun starts it, too
 # section: [environment](environment.md#who-am-i-and-where-are-the-others)
-# decides: Before the job starts, does a process listen there already?
+# decides: Before the job starts (later, torchrun itself listens), does a process listen there?
 import datetime
 import os
 import socket
@@ -13,7 +13,8 @@ import torch.distributed as dist
 
 dist.init_process_group("gloo")  # another job, on the same port
 if dist.get_rank() == 0:
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    host = os.environ.get("MASTER_ADDR", "localhost")  # decides
+    port = int(os.environ.get("MASTER_PORT", 29500))
     print("in use" if socket.socket().connect_ex((host, port)) == 0 else "free")  # decides
     try:
         dist.TCPStore(host, port, 1, True, timeout=datetime.timedelta(seconds=2))  # the fault

@@ -10,13 +10,11 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
-model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
-checkpoint = {"model": model.state_dict()}  # the fault: the wrapper's names
-
-bare = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+checkpoint = {"model": DistributedDataParallel(model).state_dict()}  # the fault
 try:
-    bare.load_state_dict(checkpoint["model"])
+    model.load_state_dict(checkpoint["model"])
 except RuntimeError:
     if dist.get_rank() == 0:
         print(next(iter(checkpoint["model"])), "in the file,",
-              next(iter(bare.state_dict())), "in the model")  # decides
+              next(iter(model.state_dict())), "in the model")  # decides

@@ -5,7 +5,8 @@
 # cause: exitcode -11: a crash in compiled code (`PYTHONFAULTHANDLER=1` prints its stack); exitcode
 #   -15: torchrun or the cluster ended this rank, so look for an earlier failure on another one
 # section: [environment](environment.md#who-am-i-and-where-are-the-others)
-# decides: Which rank failed first? The others only lost a peer. torchrun calls it "Root Cause".
+# decides: Which rank failed first? The others only lost a peer. torchrun prints it under "Root
+#   Cause"; a launcher of your own asks.
 import os
 import signal
 
@@ -20,9 +21,9 @@ def train():
 
 
 if os.environ["RANK"] == "0":
-    try:
+    try:  # decides
         elastic_launch(LaunchConfig(1, 1, 2, rdzv_backend="c10d", rdzv_endpoint="localhost:0",
                                     start_method="fork"), train)()
     except ChildFailedError as error:
-        rank, failure = error.get_first_failure()  # decides
-        print(f"rank {rank}: {failure.signal_name()}")
+        rank, failure = error.get_first_failure()
+        print(f"rank {rank}: {failure.signal_name()}")  # decides

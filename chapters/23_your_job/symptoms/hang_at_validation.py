@@ -17,9 +17,10 @@ model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)
 model(torch.randn(8, 4)).sum().backward()
 model.eval()
 dist.barrier()
+inputs = torch.randn(8, 4)
 if rank == 0:  # the fault: the others do not come
-    for name, forward in (("model", model), ("model.module", model.module)):
-        thread = threading.Thread(target=forward, args=[torch.randn(8, 4)], daemon=True)
+    for name, forward in (("model", model), ("model.module", model.module)):  # decides
+        thread = threading.Thread(target=forward, args=[inputs], daemon=True)
         thread.start()
         thread.join(2)
         print(name, "waits" if thread.is_alive() else "returns", flush=True)  # decides

@@ -11,6 +11,5 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 if rank == 0:
-    handler = signal.getsignal(signal.SIGTERM)  # decides
-    ends = handler == signal.SIG_DFL
-    print("SIGTERM ends the process at once" if ends else f"SIGTERM calls {handler}")
+    ends = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # decides
+    print("SIGTERM ends the process at once" if ends else "a handler is installed")  # decides

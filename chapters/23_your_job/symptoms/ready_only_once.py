@@ -1,9 +1,10 @@
 # symptom: "Expected to mark a variable ready only once", "has been marked as ready twice" or, for a
 #   buffer, "modified by an inplace operation"
-# cause: reentrant checkpointing recomputes activations: `use_reentrant=False`, or
+# cause: a layer in reentrant checkpointing is used twice: `use_reentrant=False`, or
 #   `static_graph=True`
 # cause: forward runs twice before one backward, as in a GAN: put both inputs into one batch or, for
-#   buffers, set `forward_sync_buffers=False` [environment](environment.md#distributeddataparallel)
+#   buffers, set `forward_sync_buffers=False` (before 2.13 `broadcast_buffers=False`)
+#   [environment](environment.md#distributeddataparallel)
 # cause: a loss or a layer uses a parameter outside the wrapped forward
 # section: [17](17_unused_parameters/README.md#static_graph)
 # decides: Which parameter is it? PyTorch names it if you set this before you make the group.

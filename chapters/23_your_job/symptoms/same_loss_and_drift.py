@@ -19,8 +19,8 @@ for _ in range(10):
     optimizer.zero_grad()
     model.module(torch.randn(8, 4)).square().mean().backward()  # the fault
     optimizer.step()
-sums = [None] * dist.get_world_size()
+sums = [None] * dist.get_world_size()  # decides
 dist.all_gather_object(sums, sum(parameter.double().sum().item()
-                                 for parameter in model.parameters()))  # decides
+                                 for parameter in model.parameters()))
 if rank == 0:
-    print("the parameters are", "equal" if len(set(sums)) == 1 else "not equal")
+    print("the parameters are", "equal" if len(set(sums)) == 1 else "not equal")  # decides

@@ -13,8 +13,6 @@ import torch.distributed as dist
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-names = ("TORCH_", "NCCL_", "OMP_", "CUDA_LAUNCH")
 if rank == 0:
-    settings = {name: value for name, value in os.environ.items() if name.startswith(names)}
-    print(settings.get("TORCH_DISTRIBUTED_DEBUG"), torch.get_num_threads(), "of",
+    print(os.environ.get("TORCH_DISTRIBUTED_DEBUG"), torch.get_num_threads(), "of",
           len(os.sched_getaffinity(0)), "cores")  # decides

@@ -4,8 +4,8 @@
 # cause: there is no DistributedSampler, so every rank trains on all samples
 #   [12](12_sampler/README.md#five-mistakes-without-a-message)
 # cause: loaders and threads share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
-# cause: `no_sync` wraps backward alone, where it does nothing: wrap forward, too
-#   [15](15_overlap/README.md#no_sync)
+# cause: seldom the buckets' size: first leave `bucket_cap_mb` as it is
+#   [14](14_buckets/README.md#what-to-do-on-eight-h100s)
 # section: [15](15_overlap/README.md#what-can-be-hidden)
 # decides: Time a step, then the same step without communication.
 import contextlib
@@ -20,19 +20,12 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 model = DistributedDataParallel(nn.Sequential(nn.Linear(2048, 2048), nn.Linear(2048, 2048)))
 inputs = torch.randn(1, 2048)  # the fault: a step that is over soon
-
-
-def seconds(context):
-    times = []
-    for _ in range(8):
-        begin = time.perf_counter()
-        with context():
-            model(inputs).sum().backward()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-with_all_reduce, without = seconds(contextlib.nullcontext), seconds(model.no_sync)  # decides
+seconds = {}  # decides
+for context in [contextlib.nullcontext, model.no_sync] * 8:
+    begin = time.perf_counter()
+    with context():
+        model(inputs).sum().backward()
+    seconds[context] = min(seconds.get(context, 1e9), time.perf_counter() - begin)
 if rank == 0:
-    is_most = with_all_reduce > 2 * without
-    print("the all-reduce is", "most of the step" if is_most else "not the cause")
+    is_most = seconds[contextlib.nullcontext] > 2 * seconds[model.no_sync]
+    print("the all-reduce is", "most of the step" if is_most else "not the cause")  # decides

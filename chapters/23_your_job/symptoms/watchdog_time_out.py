@@ -22,7 +22,9 @@ if rank == 0:
 time.sleep(1)
 folder = pathlib.Path(tempfile.gettempdir()) / f"dumps-{os.environ['MASTER_PORT']}"
 folder.mkdir(exist_ok=True)
-(folder / f"dump_rank_{rank}").write_bytes(torch._C._distributed_c10d._dump_fr_trace())  # decides
+os.chdir(folder)
+pathlib.Path(f"dump_rank_{rank}").write_bytes(
+    torch._C._distributed_c10d._dump_fr_trace())  # decides
 time.sleep(1)
 if rank == 0:
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))

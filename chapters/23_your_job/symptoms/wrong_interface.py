@@ -27,5 +27,5 @@ try:
     dist.init_process_group("gloo")
 except RuntimeError:
     if os.environ["RANK"] == "0":
-        print("it is there:", os.environ["GLOO_SOCKET_IFNAME"]
+        print("it is there:", os.environ.get("GLOO_SOCKET_IFNAME")
               in [name for _, name in socket.if_nameindex()])  # decides

