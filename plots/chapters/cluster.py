@@ -81,7 +81,8 @@ def draw_cluster_scale(measured):
         title = "Weak-scaling efficiency"
         if kind == "strong":
             title = "Strong scaling: speed-up"
-        panel.set_title(title + (" (a sleep computes)" if "sleep" in measured.text("compute") else ""))
+        slept = "sleep" in measured.text("compute")
+        panel.set_title(title + (" (a sleep computes)" if slept else ""))
     return figure
 
 
