@@ -13,7 +13,7 @@ using Contents = std::map<std::string, std::vector<std::uint8_t>>;  // of a fold
 // Thrown when the process or the machine crashes in the middle of a call.
 class Crash : public std::exception {};
 
-// What a power failure may leave behind, and, in words, what it has lost.
+// Holds what a power failure can leave, and, in words, what it has lost.
 struct Left {
     Contents contents;
     std::string lost;

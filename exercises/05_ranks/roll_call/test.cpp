@@ -98,7 +98,7 @@ bool pump(Direction& way) {
 
 // ---- A job
 
-// What became of a rank's call: it has returned a list, or named a cause.
+// Holds how a rank's call ended: it has returned a list, or named a cause.
 struct Outcome {
     std::optional<List> list;
     int cause = -1;

@@ -151,7 +151,7 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
         if (exposed(n) < exposed(best))
             best = n;
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
-    // What the link has to carry behind backward, whatever the buckets' size.
+    // The link is this long at work after backward, whatever the buckets' size.
     const double link = std::max(0.0, all * pass.all_reduce.beta_s_per_byte - pass.backward_s);
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
         exposed(per_bucket) - link > 1.03 * (exposed(best) - link))
