@@ -379,4 +379,29 @@ int Peers::require_peer(int number, const std::string& operation) const {
     return index;
 }
 
+// ---- Launch shapes
+
+unsigned int blocks_of_rank(int ranks) {
+    return std::clamp(device_limits().multiprocessors / (2 * static_cast<unsigned int>(ranks)), 1u,
+                      static_cast<unsigned int>(max_blocks));
+}
+
+LaunchShape shape_of_transfer(std::size_t bytes, int ranks) {
+    const unsigned int most = blocks_of_rank(ranks);
+    if (kernels_run_on_cpu)
+        return shape_on_cpu(most);
+    constexpr std::size_t threads = max_copy_threads, bytes_per_thread = 64;
+    const std::size_t blocks =
+        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most);
+    return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads))};
+}
+
+LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
+    const PeersView& view = peers.view();
+    LaunchShape shape = shape_of_transfer(bytes, view.ranks_on_device);
+    if (view.link.bytes_per_ns > 0)
+        shape.grid.x = 1;
+    return shape;
+}
+
 }  // namespace ddp

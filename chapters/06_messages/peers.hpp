@@ -164,4 +164,23 @@ class Peers : public Abortable {
     std::unique_ptr<Extension> extension_;
 };
 
+// ---- The launch shape of a kernel that waits for those of other ranks
+
+// The threads of a block that copies or adds. A thread may then have 128 registers.
+inline constexpr unsigned int max_copy_threads = 512;
+
+// Returns how many blocks a kernel of each of the `ranks` that share a GPU may have, if it waits
+// for the others' kernels. A rank may have two such kernels at a time, one that sends and one that
+// receives. All of them must run at the same time, and a half of the GPU is left to what the ranks
+// compute.
+unsigned int blocks_of_rank(int ranks);
+
+// Returns the launch shape of a kernel that moves `bytes` at a time, where so many `ranks` share a
+// device: blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run
+// at the same time. On a CPU shape_on_cpu.
+LaunchShape shape_of_transfer(std::size_t bytes, int ranks);
+// The same for a collective of these peers: one shape on every rank, if the devices are of one
+// kind. Over the simulated link one block makes each transfer.
+LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes);
+
 }  // namespace ddp

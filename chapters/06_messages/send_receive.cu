@@ -103,8 +103,8 @@ void Peers::send(const Call& call, Stream& stream) {
 void Peers::receive(const Call& call, Stream& stream) {
     const int from = require_peer(call.peer, "receive from");
     const std::size_t bytes = call.bytes();
-    launch_cooperative(stream, shape_of_copy(bytes, view_.ranks_on_device), receive_kernel, view_,
-                       next_record(call), from, ++receives_[from],
+    launch_cooperative(stream, shape_of_transfer(bytes, view_.ranks_on_device), receive_kernel,
+                       view_, next_record(call), from, ++receives_[from],
                        bytes == 0 ? nullptr : static_cast<std::byte*>(call.output), bytes);
     enqueued(stream);
 }

@@ -42,16 +42,6 @@ __device__ inline Slice block_share(const Slice& slice) {
     return {slice.begin + share.begin, share.bytes};
 }
 
-// Returns the launch shape of a kernel that transfers `bytes` at a time: the same on every rank, if
-// the devices are of one kind. Over the link one block makes each transfer.
-inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
-    const PeersView& view = peers.view();
-    LaunchShape shape = shape_of_copy(bytes, view.ranks_on_device);
-    if (view.link.bytes_per_ns > 0)
-        shape.grid.x = 1;
-    return shape;
-}
-
 // ---- The other side of a transfer
 
 // Another rank, as one block of this rank's kernel works with it. Steps are counted from 1; the

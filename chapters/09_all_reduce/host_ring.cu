@@ -14,7 +14,7 @@
 
 #include <stdexcept>
 
-#include "09_all_reduce/pack.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 
 namespace ddp {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "06_messages/support/copy.cuh"
-#include "09_all_reduce/all_ranks.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {

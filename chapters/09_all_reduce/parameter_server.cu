@@ -6,8 +6,8 @@
 //     3 ──▶ 0   ... + x3           0 ──▶ 3
 #include "07_broadcast/broadcast.hpp"
 #include "07_broadcast/transfer.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
-#include "09_all_reduce/pack.cuh"
 
 namespace ddp {
 namespace {

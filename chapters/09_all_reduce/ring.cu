@@ -15,8 +15,8 @@
 // sent on as soon as it is there. The phases are those of NCCL's runRing (src/device/all_reduce.h):
 // send, recvReduceSend, recvReduceCopySend, recvCopySend, recv.
 #include "07_broadcast/transfer.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
-#include "09_all_reduce/pack.cuh"
 
 namespace ddp {
 namespace {

@@ -13,7 +13,7 @@
 // the same pair, one-shot and two-shot.)
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/transfer.cuh"
-#include "09_all_reduce/all_ranks.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {

@@ -6,7 +6,7 @@
 //     stage 3, give    slot -> a[2], a[0], a[1]
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.hpp"
-#include "09_all_reduce/all_ranks.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "10_nodes/ring_schedule.cuh"
 
 namespace ddp {

@@ -16,8 +16,8 @@
 
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.hpp"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
-#include "09_all_reduce/pack.cuh"
 #include "10_nodes/ring_schedule.cuh"
 
 namespace ddp {

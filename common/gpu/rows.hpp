@@ -41,6 +41,23 @@ __device__ inline GridRange column_range(std::size_t columns) {
     return share_of(columns, threadIdx.x, blockDim.x);
 }
 
+// Calls work.operator()<n>(i) for the elements of one thread: for `at_a_time` of them, i, i + step,
+// ..., as long as that many are left, and then for one after the other. A GPU's memory is kept busy
+// by loads that are under way together: work loads all n elements before it stores one. A CPU needs
+// no such help, and its compiler makes vectors of neighbours. Only work that reads many arrays
+// takes several there, too (`on_cpu`).
+template <std::size_t at_a_time, std::size_t on_cpu = 1, class Work>
+__device__ void by_several(GridRange range, const Work& work) {
+    constexpr std::size_t n = kernels_run_on_cpu ? on_cpu : at_a_time;
+    const std::size_t step = range.step;
+    std::size_t i = range.first;
+    for (; i + (n - 1) * step < range.last; i += n * step)
+        work.template operator()<n>(i);
+    if constexpr (n > 1)
+        for (; i < range.last; i += step)
+            work.template operator()<1>(i);
+}
+
 #endif
 
 // Returns a shape for such kernels: on a GPU one block per row, with one thread per column up to

@@ -2,14 +2,14 @@
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include "07_broadcast/transfer.cuh"
-#include "09_all_reduce/all_ranks.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
+//: Your kernels go here. What you need is in 09_all_reduce/all_reduce.cuh: handshake_all() waits
 //: until all ranks have begun the operation, and view.data_of(r, offsets_of(collective, r)) is the
 //: address of rank r's array. The kernel one_shot in one_shot.cu shows how a kernel that reads from
 //: all ranks begins and ends.

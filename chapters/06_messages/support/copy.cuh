@@ -1,31 +1,11 @@
 #pragma once
 // Copies by the threads of a kernel.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "06_messages/control.hpp"
-#include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 
 namespace ddp {
-
-// Calls work.operator()<n>(i) for the elements of one thread: for `at_a_time` of them, i, i + step,
-// ..., as long as that many are left, and then for one after the other. A GPU's memory is kept busy
-// by loads that are under way together: work loads all n elements before it stores one. A CPU needs
-// no such help, and its compiler makes vectors of neighbours. Only work that reads many arrays
-// takes several there, too (`on_cpu`).
-template <std::size_t at_a_time, std::size_t on_cpu = 1, class Work>
-__device__ void by_several(GridRange range, const Work& work) {
-    constexpr std::size_t n = kernels_run_on_cpu ? on_cpu : at_a_time;
-    const std::size_t step = range.step;
-    std::size_t i = range.first;
-    for (; i + (n - 1) * step < range.last; i += n * step)
-        work.template operator()<n>(i);
-    if constexpr (n > 1)
-        for (; i < range.last; i += step)
-            work.template operator()<1>(i);
-}
 
 // Copies the words of one thread.
 template <class Word>
@@ -66,30 +46,6 @@ __device__ inline void copy_bytes(std::byte* to, const std::byte* from, std::siz
 // Copies `bytes` by all threads of this block.
 __device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::size_t bytes) {
     copy_share(to, from, bytes, threadIdx.x, blockDim.x);
-}
-
-// Returns how many blocks a kernel of each of the `ranks` that share a GPU may have, if it waits
-// for the others' kernels. A rank may have two such kernels at a time, one that sends and one that
-// receives. All of them must run at the same time, and a half of the GPU is left to what the ranks
-// compute.
-inline unsigned int blocks_of_rank(int ranks) {
-    return std::clamp(device_limits().multiprocessors / (2 * static_cast<unsigned int>(ranks)), 1u,
-                      static_cast<unsigned int>(max_blocks));
-}
-
-// The threads of a block that copies. A thread may then have 128 registers.
-inline constexpr unsigned int max_copy_threads = 512;
-
-// Returns the launch shape of a copy: blocks enough to keep a GPU's memory busy, few enough for the
-// kernels of all `ranks` to run at the same time. On a CPU shape_on_cpu.
-inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
-    const unsigned int most = blocks_of_rank(ranks);
-    if (kernels_run_on_cpu)
-        return shape_on_cpu(most);
-    constexpr std::size_t threads = max_copy_threads, bytes_per_thread = 64;
-    const std::size_t blocks =
-        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most);
-    return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads))};
 }
 
 }  // namespace ddp

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
 #include "06_messages/support/host_flag.hpp"
 #include "06_messages/support/shared_device.hpp"
@@ -159,7 +160,7 @@ bool HostStaging::finish() {
 void HostStaging::enqueue(StagingJob job, Stream& stream) {
     const Slices slices = cut(job);
     const std::size_t arrays = std::max(job.input_arrays, job.output_arrays);
-    const LaunchShape shape = shape_of_copy(arrays * slices.size(0), ranks_on_a_device(rank_));
+    const LaunchShape shape = shape_of_transfer(arrays * slices.size(0), ranks_on_a_device(rank_));
     const Relay relay{flags_->data(),
                       done_->data(),
                       Slots{staging_->data()},

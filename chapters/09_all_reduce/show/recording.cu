@@ -1,8 +1,8 @@
 #include "09_all_reduce/show/recording.hpp"
 
+#include "09_all_reduce/all_reduce.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/host_ring.hpp"
-#include "09_all_reduce/pack.cuh"
 #include "common/report/bench.hpp"
 
 namespace ddp {

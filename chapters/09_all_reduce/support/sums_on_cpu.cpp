@@ -1,11 +1,10 @@
-// The sums of pack.cuh and all_ranks.cuh for a CPU, compiled once for all that call them.
+// The sums of all_reduce.cuh for a CPU, compiled once for all that call them.
 #if !defined(DDP_CUDA)
-#include "09_all_reduce/all_ranks.cuh"
+#include "09_all_reduce/all_reduce.cuh"
 
 namespace ddp {
 
-DDP_ADD_ARRAYS()
-DDP_REDUCE_CHUNKS()
+DDP_SUMS()
 
 }  // namespace ddp
 #endif

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "06_messages/peers.hpp"
-#include "06_messages/support/copy.cuh"
 #include "06_messages/wait.cuh"
 #include "common/gpu/clock.hpp"
 #include "cuda_on_cpu/observe.hpp"
@@ -20,8 +19,8 @@ TEST_CASE("a rank's kernels leave room for those of all others") {
     REQUIRE(blocks_of_rank(1) == 10);
     REQUIRE(blocks_of_rank(4) == 2);
     REQUIRE(blocks_of_rank(10) == 1);
-    REQUIRE(shape_of_copy(1 << 20, 1).grid.x == 3);  // as CUDA_ON_CPU says
-    REQUIRE(shape_of_copy(1 << 20, 4).grid.x == 2);
+    REQUIRE(shape_of_transfer(1 << 20, 1).grid.x == 3);  // as CUDA_ON_CPU says
+    REQUIRE(shape_of_transfer(1 << 20, 4).grid.x == 2);
 }
 
 // Each rank sends and receives at the same time, on two streams.

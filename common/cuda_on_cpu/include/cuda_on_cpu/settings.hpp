@@ -33,8 +33,8 @@ struct Settings {
     std::uint64_t seed = 1;          // of Order::random
     double kernel_timeout_s = 30.0;  // a kernel that runs longer is ended with an error; 0 = never
     // The shape of a launch whose number of threads is left to the device (grid_for, rows_for,
-    // shape_of_copy). One thread is fastest on a CPU. Tests give several blocks of several threads,
-    // so that a kernel in which threads meet is not right by chance.
+    // shape_of_transfer). One thread is fastest on a CPU. Tests give several blocks of several
+    // threads, so that a kernel in which threads meet is not right by chance.
     UsualShape shape = {};
     int devices = 1;        // how many devices cudaGetDeviceCount reports
     double memory_mib = 0;  // of all devices together; 0 = as much as the host has
