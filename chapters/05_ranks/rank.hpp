@@ -104,8 +104,7 @@ class Rank {
     std::vector<std::shared_ptr<void>> kept_;
 };
 
-// Throws std::runtime_error if `bytes` are not as many as a T has: then the other rank runs a
-// different program.
+// Throws std::runtime_error for another number of bytes: then a rank runs a different program.
 template <Exchangeable T>
 T value_of_bytes(const std::string& bytes) {
     if (bytes.size() != sizeof(T))
