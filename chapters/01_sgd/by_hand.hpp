@@ -17,8 +17,8 @@ struct LinearModel {
 // w1 = w2 = b = 0 and returns the learned model.
 LinearModel descend_on_host(const std::vector<House>& houses, int epochs, float learning_rate);
 
-// Does the same on the device: the host launches a kernel for every step without waiting for it.
-// Waits for the stream at the end.
+// Takes the same steps on the device: the host launches a kernel for every step without waiting for
+// it. Waits for the stream at the end.
 LinearModel descend_by_launches(Device& device, const HouseData& houses, int epochs,
                                 float learning_rate);
 
@@ -30,7 +30,7 @@ struct EarlyRead {
     double enqueued_s = 0;    // when the host could continue
     double done_s = 0;        // when the stream had finished
 };
-// Does the same in one launch, by a kernel that loops over all steps, and reads w1 twice.
+// Takes them in one launch, by a kernel that loops over all steps, and reads w1 twice.
 EarlyRead read_too_early(Device& device, const HouseData& houses, int epochs, float learning_rate);
 
 }  // namespace ddp

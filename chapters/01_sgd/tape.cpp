@@ -12,12 +12,7 @@
 //     <------------- backward visits them from right to left, and fills in the gradients ---------
 //
 // A box's inputs are always to its left. So when backward reaches a box, it has visited all boxes
-// that use it, and the box's gradient is complete. Backpropagation is three lines:
-//
-//     the gradient of the loss is 1
-//     for each box, from the last to the first:
-//         if it has inputs: add to each input's gradient (its own) * (how it changes with that
-//         input)
+// that use it, and the box's gradient is complete.
 //
 // The rest of this file is bookkeeping: whether a gradient is the first or is added to another,
 // and which parameter's gradient has just become final. (Which boxes matter: tape_uses.cpp.)
@@ -36,14 +31,6 @@ const Tensor& Parameter::gradient() const {
                                "' has no gradient: no backward pass has reached it since the last "
                                "clear_gradient()");
     return gradient_;
-}
-
-void Parameter::place_gradient(Tensor memory) {
-    if (memory.size() != value.size())
-        throw std::invalid_argument("the gradient of '" + name + "' " + to_string(value.shape()) +
-                                    " does not fit into memory of " + to_string(memory.shape()));
-    gradient_ = std::move(memory);
-    clear_gradient();
 }
 
 Tensor& Parameter::gradient_for_writing() {

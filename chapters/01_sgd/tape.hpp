@@ -1,10 +1,9 @@
 #pragma once
 // The tape: what was computed, in order, so that it can be walked backwards.
 //
-// Define-by-run: every operation that runs in forward records itself, with a function that knows
-// its own derivative. backward() walks the record from the loss to the parameters and applies the
-// chain rule. The graph is new in every step: a branch that is not taken is simply not on the tape.
-// The strip of boxes at the top of tape.cpp is what one step of the chapter's model leaves.
+// Every operation that runs in forward records itself, with a function that knows its own
+// derivative. backward() walks the record from the loss to the parameters and applies the chain
+// rule. The strip of boxes at the top of tape.cpp is what one step of the chapter's model leaves.
 #include <functional>
 #include <memory>
 #include <string>

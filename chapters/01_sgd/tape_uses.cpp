@@ -1,5 +1,5 @@
 // The uses of a tape's boxes, which backward must know before it walks: which boxes does a result
-// depend on, and how many of them use each?
+// depend on, and how many of them use each? And what later chapters ask of parameters.
 #include <stdexcept>
 
 #include "01_sgd/tape.hpp"
@@ -62,6 +62,14 @@ std::vector<std::shared_ptr<Parameter>> Tape::parameters_behind(
         if (reached[i] && nodes_[i].parameter && nodes_[i].needs_gradient)
             parameters.push_back(nodes_[i].parameter);
     return parameters;
+}
+
+void Parameter::place_gradient(Tensor memory) {
+    if (memory.size() != value.size())
+        throw std::invalid_argument("the gradient of '" + name + "' " + to_string(value.shape()) +
+                                    " does not fit into memory of " + to_string(memory.shape()));
+    gradient_ = std::move(memory);
+    clear_gradient();
 }
 
 }  // namespace ddp
