@@ -30,7 +30,7 @@ __device__ ThreadPlace my_place() {
     return {static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x)};
 }
 
-// Like add_elements, but each thread writes where it is.
+// Writes the thread's place where add_elements writes a sum.
 __global__ void sign_by_index(std::size_t n, ThreadPlace* places) {
     const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)

@@ -11,17 +11,16 @@ namespace ddp {
 std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<float>& b,
                                  unsigned int threads);
 
-// The thread that computes an element: its block, and its place in the block.
+// The thread that computes an element: its block, and its number in the block.
 struct ThreadPlace {
     int block = -1;
     int thread = -1;
 };
 
-// Return which thread of a grid of `blocks` blocks of `threads` threads computes element i, for
-// every i below n. The device fills in the answers: -1 where no thread does.
-// By the index formula: one element for each thread.
+// Returns which thread of a grid of `blocks` blocks of `threads` threads computes element i by the
+// index formula, for every i below n. The device fills in the answers: -1 where no thread does.
 std::vector<ThreadPlace> places_by_index(unsigned int n, unsigned int blocks, unsigned int threads);
-// By grid_range: all elements, however few threads there are.
+// Returns it for grid_range, by which all elements are computed, however few threads there are.
 std::vector<ThreadPlace> places_by_grid_range(unsigned int n, unsigned int blocks,
                                               unsigned int threads);
 

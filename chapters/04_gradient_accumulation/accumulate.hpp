@@ -38,7 +38,7 @@ std::vector<Samples> split(Samples all, int size);
 // split does.
 std::vector<MicroBatch> micro_batches(Samples batch, int size);
 
-// A function that records the mean loss of these samples on the tape and returns it, [1].
+// Records the mean loss of these samples on the tape and returns it, [1].
 using MeanLoss = std::function<Variable(Tape& tape, Samples samples)>;
 
 // Adds the gradient of the batch's mean loss to the gradient of every parameter that the loss
@@ -47,8 +47,7 @@ using MeanLoss = std::function<Variable(Tape& tape, Samples samples)>;
 // device at every micro-batch.
 double accumulate(Tape& tape, const std::vector<MicroBatch>& batch, const MeanLoss& loss_of);
 
-// Does the caller's part, too: accumulates, steps and clears the gradients. Returns the loss from
-// before the step.
+// Accumulates, and then steps and clears the gradients. Returns the loss from before the step.
 double learn_batch(Tape& tape, Optimizer& optimizer, const std::vector<MicroBatch>& batch,
                    const MeanLoss& loss_of);
 

@@ -46,12 +46,12 @@ double chain_seconds(const CostModel& message, int ranks, std::size_t bytes, int
                : (ranks - 2 + slices) * (message.alpha_s + slice_bytes * message.beta_s_per_byte);
 }
 
-int best_slices(const CostModel& message, int ranks, std::size_t bytes, int most) {
+int best_slices(const CostModel& message, int ranks, std::size_t bytes, int max_slices) {
     // Where the derivative of chain_seconds by `slices` is 0.
     const double waiting_s =
         std::max(0, ranks - 2) * static_cast<double>(bytes) * message.beta_s_per_byte;
     const double slices = waiting_s == 0 ? 1 : std::sqrt(waiting_s / message.alpha_s);
-    return static_cast<int>(std::clamp(std::round(slices), 1.0, static_cast<double>(most)));
+    return static_cast<int>(std::clamp(std::round(slices), 1.0, static_cast<double>(max_slices)));
 }
 
 }  // namespace ddp

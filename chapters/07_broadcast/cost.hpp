@@ -7,24 +7,24 @@
 
 namespace ddp {
 
-// One message after the other: (N - 1) (alpha + bytes beta).
+// Returns (N - 1) (alpha + bytes beta): one message follows the other.
 double linear_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
-// The root's port is as busy, but while one rank waits out its latency the others get their slices:
-// alpha + (N - 1) bytes beta. If the ranks are too few to keep the port busy, or the slices too
-// small, each rank needs slices (alpha + bytes / slices beta) by itself.
+// Returns alpha + (N - 1) bytes beta: the root's port is as busy, but while one rank waits out its
+// latency the others get their slices. If the ranks are too few to keep the port busy, or the
+// slices too small, each rank needs slices (alpha + bytes / slices beta) by itself.
 double all_at_once_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
 
-// log2(N), rounded up, messages one after the other.
+// Returns the time of log2(N), rounded up, messages, one after the other.
 double tree_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
-// The first slice passes N - 1 ranks; then one of the others arrives in each step:
-// (N - 2 + slices) (alpha + bytes / slices beta).
+// Returns (N - 2 + slices) (alpha + bytes / slices beta): the first slice passes N - 1 ranks, and
+// then one of the others arrives in each step.
 double chain_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
 
-// Returns the number of slices, at most `most`, with which a chain takes least:
+// Returns the number of slices, at most `max_slices`, with which a chain is fastest:
 // sqrt((N - 2) bytes beta / alpha). With fewer, the last rank waits longer for its first slice;
 // with more, alpha is paid more often.
-int best_slices(const CostModel& message, int ranks, std::size_t bytes, int most);
+int best_slices(const CostModel& message, int ranks, std::size_t bytes, int max_slices);
 
 }  // namespace ddp

@@ -5,7 +5,7 @@
 
 namespace ddp {
 
-// One rank's place among the others.
+// A rank's neighbours in a broadcast.
 struct Topology {
     int parent = -1;            // the rank that it receives the data from; -1 at the root
     int children = 0;           // number of ranks that it passes the data on to

@@ -27,7 +27,7 @@ std::size_t slices_of(std::size_t bytes, std::size_t slice_bytes) {
     return std::max<std::size_t>((bytes + slice_bytes - 1) / slice_bytes, 1);
 }
 
-// A rank's place in the tree. The data goes from the children to the parent.
+// A rank's neighbours in the tree. The data goes from the children to the parent.
 struct Branch {
     Topology topology;
     bool is_leaf[max_peers] = {};  // child i has nothing but its input
@@ -54,13 +54,13 @@ std::string order_of(int first, int ranks) {
 // one length, but a block's share begins at the same place in each of them. So a slot's next slice
 // overwrites only what the same block of the parent has read.
 __device__ Slice share_within(const Slice& slice, std::size_t longest_slice) {
-    const Slice place = slice_of(longest_slice, gridDim.x, blockIdx.x);
-    const std::size_t end = place.begin + place.bytes;
+    const Slice longest = slice_of(longest_slice, gridDim.x, blockIdx.x);
+    const std::size_t end = longest.begin + longest.bytes;
     const std::size_t last = end < slice.bytes ? end : slice.bytes;
-    return {place.begin, last > place.begin ? last - place.begin : 0};
+    return {longest.begin, last > longest.begin ? last - longest.begin : 0};
 }
 
-// Returns the place of slice `step` in a staging area, `skip` bytes into its slot.
+// Returns the address of slice `step` in a staging area, `skip` bytes into its slot.
 __device__ std::byte* slot_of(const Collective& collective, std::byte* staging, int step,
                               std::size_t skip) {
     return staging + staging_half(collective) +
@@ -103,10 +103,10 @@ __device__ bool gather_slice(const Collective& collective, ReduceOp op, const Br
         Neighbour child{collective, branch.topology.child[i]};
         const int ranks = branch.topology.parent < 0 && i == 0 ? view.world_size : 1;
         const auto combine_with = [&](const std::byte* input) {
-            const std::byte* place = branch.is_leaf[i]
-                                         ? input + share.begin
-                                         : slot_of(collective, child.output(), step, skip);
-            const auto* theirs = reinterpret_cast<const T*>(place);
+            const std::byte* from = branch.is_leaf[i]
+                                        ? input + share.begin
+                                        : slot_of(collective, child.output(), step, skip);
+            const auto* theirs = reinterpret_cast<const T*>(from);
             if (child.rank < view.rank)
                 combine_by_block(op, to, theirs, mine, count, ranks);
             else

@@ -10,21 +10,19 @@
 
 namespace ddp {
 
-// `output` on rank `root` becomes the sum (or average, maximum, minimum) of all ranks' `input`, of
-// `count` elements each; the other ranks' output is not looked at. Both lie in the ranks' arenas;
-// they may be the same, and must not overlap otherwise. T is float, double, int, __half or
-// __nv_bfloat16.
+// Makes the root's `output` the sum (or average, maximum, minimum) of all ranks' `input`, of
+// `count` elements each; ignores the other ranks' output. Both lie in the ranks' arenas; they may
+// be the same, and must not overlap otherwise. T is float, double, int, __half or __nv_bfloat16.
 //
 // Neighbours are added first, then neighbouring pairs, then neighbouring groups of four, each time
 // the lower ranks' to the left: ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6). So the bits depend on
 // the number of ranks, and on nothing else: not on the root, the size, or the kind of device. Every
 // sum is rounded to T; an average is divided by the number of ranks at the end.
 //
-// One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
-// is not there, data that is not in the arena, or ranks on several nodes.
+// Enqueues one kernel per rank on `stream`; the host doesn't wait. Throws std::invalid_argument for
+// a root that does not exist, data outside the arena, or ranks on several nodes.
 void tree_reduce(Peers& peers, const Call& call, Stream& stream);
-// Reduces in slices of another size than a slot's: smaller ones, of a multiple of 128 bytes, the
-// same on every rank.
+// Reduces in slices of this size, the same on every rank: a multiple of 128 bytes, at most a slot.
 void tree_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes);
 
 template <class T>
@@ -43,11 +41,10 @@ void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, Red
                 stream);
 }
 
-// Returns who adds what: "(x0+x1)+x2" for three ranks.
+// Returns the order of the additions: "(x0+x1)+x2" for three ranks.
 std::string tree_order(int ranks);
 
-// Returns the predicted seconds: the root gets log2(N), rounded up, times all bytes, each time in
-// slices, which are the messages.
+// Returns the predicted seconds: the root receives log2(N), rounded up, times all bytes, in slices.
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -29,12 +29,12 @@ __global__ void add_chunk(ReduceOp op, T* to, const T* theirs, const T* own, std
 }  // namespace
 
 template <class T>
-HostRing<T>::HostRing(Peers& peers, std::size_t most)
+HostRing<T>::HostRing(Peers& peers, std::size_t max_elements)
     : peers_(peers),
-      most_(most),
+      max_elements_(max_elements),
       rank_(peers.view().rank),
       ranks_(peers.view().world_size),
-      received_(peers.allocate<T>(chunk(0, most).size)) {}
+      received_(peers.allocate<T>(chunk(0, max_elements).size)) {}
 
 // Returns chunk i modulo N.
 template <class T>
@@ -47,8 +47,8 @@ template <class T>
 void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, ReduceOp op,
                              Stream& stream, const std::string& name,
                              const std::function<void()>& after_step) {
-    if (count > most_)
-        throw std::invalid_argument("a HostRing for " + std::to_string(most_) +
+    if (count > max_elements_)
+        throw std::invalid_argument("a HostRing for " + std::to_string(max_elements_) +
                                     " elements cannot reduce " + std::to_string(count));
     if (ranks_ == 1)  // there is no neighbour
         return two_shot_all_reduce(peers_, input, output, count, op, stream, name);

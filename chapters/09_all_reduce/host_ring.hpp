@@ -15,13 +15,13 @@ namespace ddp {
 template <class T>
 class HostRing {
   public:
-    // For up to `most` elements; allocates one chunk of them in the arena. `peers` must outlive it.
+    // Allocates one chunk of `max_elements` elements in the arena. `peers` must outlive it.
     // All ranks construct theirs before any of them begins.
-    HostRing(Peers& peers, std::size_t most);
+    HostRing(Peers& peers, std::size_t max_elements);
 
     // Gives the result of two_shot_all_reduce, bit for bit. Enqueues its steps on `stream` and on
-    // sending_; the host doesn't wait. Also throws std::invalid_argument for more than `most`
-    // elements. Calls `after_step` whenever a step is enqueued, so that it can be shown.
+    // sending_; the host doesn't wait. Also throws std::invalid_argument for more than
+    // `max_elements`. Calls `after_step` whenever a step is enqueued, so that it can be shown.
     void all_reduce(
         const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
         const std::string& name = "", const std::function<void()>& after_step = [] {});
@@ -30,7 +30,7 @@ class HostRing {
     Chunk chunk(int i, std::size_t count) const;
 
     Peers& peers_;
-    const std::size_t most_;
+    const std::size_t max_elements_;
     const int rank_, ranks_;
     ArenaBuffer<T> received_;  // the left neighbour's partial sum
     Stream sending_;

@@ -98,7 +98,7 @@ class Ring {
         return chunk_of(count_, static_cast<std::size_t>(ranks_), static_cast<std::size_t>(i),
                         sizeof(T));
     }
-    // This block's share of slice `i` of the chunk that this rank receives in a step.
+    // Returns the share of this block in slice `i` of the chunk that the rank receives in a step.
     __device__ Chunk received(int step, std::size_t i) const {
         const Chunk all = chunk((rank_ - 1 - step + 2 * ranks_) % ranks_);
         const std::size_t begin = i * slice_ < all.size ? i * slice_ : all.size;

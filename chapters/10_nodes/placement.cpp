@@ -35,7 +35,7 @@ int Placement::position_of(int number) const {
 }
 
 // Round the ring: a distance below 0 goes the other way.
-int Placement::further(int distance) const {
+int Placement::ahead(int distance) const {
     const int ranks = static_cast<int>(by_node.size());
     const int index = by_node[static_cast<std::size_t>((position + distance + ranks) % ranks)];
     return numbers[static_cast<std::size_t>(index)];

@@ -34,8 +34,8 @@ struct Placement {
     int position_of(int number) const;
     // Returns the number of the rank that is `distance` ranks ahead in the ring of all, or
     // `distance` nodes ahead on the same rail.
-    int further(int distance) const;
-    int on_rail(int distance) const { return further(distance * sizes[0]); }
+    int ahead(int distance) const;
+    int on_rail(int distance) const { return ahead(distance * sizes[0]); }
     // Returns the words for the sizes: "2 nodes of 4 ranks", "nodes of 3 and 1 ranks".
     std::string text() const;
 };

@@ -99,7 +99,7 @@ constexpr int channel_of_ring = 1;
 RingOverNodes::RingOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement)
     : peers_(peers),
       placement_(placement),
-      neighbours_(peers, proxy, placement.further(-1), placement.further(1), channel_of_ring) {
+      neighbours_(peers, proxy, placement.ahead(-1), placement.ahead(1), channel_of_ring) {
     // Where ranks were dealt out in turn, the array has the chunks in another order than the ring.
     if (!std::ranges::is_sorted(placement.by_node)) {
         order_ = peers.allocate<int>(placement.by_node.size());

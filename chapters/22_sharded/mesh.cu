@@ -100,7 +100,7 @@ HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape, c
                           placement.text() + ": start as many on each.");
     std::vector<int> node, rail;
     for (int l = 0; l < placement.sizes[0]; l++)
-        node.push_back(placement.further(l - placement.local_rank()));
+        node.push_back(placement.ahead(l - placement.local_rank()));
     for (int n = 0; n < placement.nodes(); n++)
         rail.push_back(placement.on_rail(n - placement.node()));
     const int ranks = placement.sizes[0], nodes = placement.nodes();
