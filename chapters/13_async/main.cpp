@@ -1,5 +1,5 @@
-// Must everyone wait? A parameter server whose workers do not wait for each other, the
-// effect of old gradients, and training with four algorithms, with a slow worker and without.
+// Must everyone wait? Training with four algorithms, with a slow worker and without; and what old
+// gradients do.
 #include <algorithm>
 #include <iostream>
 
@@ -38,23 +38,23 @@ int run(World& world, const CommonOptions& common, ExperimentOptions options) {
         throw OptionError("--gradients " + std::to_string(options.gradients) +
                           " is less than one for each of " + std::to_string(world.world_size()) +
                           " ranks: use more.");
+    if (world.world_size() == 1) {
+        std::cout << "One rank has no other rank to wait for: try --ranks 2, a server and a "
+                     "worker.\n\n";
+    } else {
+        if (world.job().has_several_nodes())
+            throw OptionError(
+                "The server's kernels can only reach ranks on the same node: use one node.");
+        const FashionMnist data = load_data(world, common);
+        world.run([&](Rank& rank) {
+            rank.select_device();
+            show_experiment(rank, data, options, common.csv);
+        });
+    }
     if (world.has_rank_0()) {
         show_staleness();
-        show_synchronisations();
+        show_learning_rates();
     }
-    if (world.world_size() == 1) {
-        std::cout
-            << "One rank has no other rank to wait for: try --ranks 2, a server and a worker.\n";
-        return 0;
-    }
-    if (world.job().has_several_nodes())
-        throw OptionError(
-            "The server's kernels can only reach ranks on the same node: use one node.");
-    const FashionMnist data = load_data(world, common);
-    world.run([&](Rank& rank) {
-        rank.select_device();
-        show_experiment(rank, data, options, common.csv);
-    });
     return 0;
 }
 

@@ -22,9 +22,7 @@ StalenessGate::StalenessGate(int workers, std::optional<int> bound, int steps)
       waiting_(done_.size(), true) {
     if (workers < 1 || bound.value_or(0) < 0 || steps < 0)
         throw std::invalid_argument(
-            "a staleness gate needs a worker, and no negative bound or steps; not " +
-            std::to_string(workers) + " workers, bound " + std::to_string(bound.value_or(0)) +
-            " and " + std::to_string(steps) + " steps");
+            "a staleness gate needs a worker, and no negative bound or steps");
 }
 
 void StalenessGate::arrive(int worker) {
@@ -35,22 +33,19 @@ void StalenessGate::arrive(int worker) {
     done_[at]++;
 }
 
-// The slowest worker is 0 steps ahead of itself, so it is never held back: there is no deadlock.
-int StalenessGate::ahead_of_slowest(int worker) const {
-    return done_by(worker) - *std::ranges::min_element(done_);
-}
-
 std::vector<StalenessGate::Pass> StalenessGate::let_through() {
     std::vector<Pass> passes;
+    // The slowest is 0 steps ahead of itself, and so never held back: there is no deadlock.
+    const int slowest = *std::ranges::min_element(done_);
     // One arrival can free several workers, so look at all of them.
-    for (int worker = 1; worker <= static_cast<int>(done_.size()); worker++) {
-        const int ahead = ahead_of_slowest(worker);
-        // When no step is left, every waiting worker may leave, whatever its lead.
+    for (std::size_t at = 0; at < done_.size(); at++) {
+        const int ahead = done_[at] - slowest;
+        // When no step is left, every waiting worker can leave, whatever its lead.
         const bool goes_on = left_ > 0;
-        if (!waiting_[static_cast<std::size_t>(worker) - 1] || (goes_on && !may_begin(ahead)))
+        if (!waiting_[at] || (goes_on && !may_begin(ahead)))
             continue;
-        waiting_[static_cast<std::size_t>(worker) - 1] = false;
-        passes.push_back({worker, goes_on});
+        waiting_[at] = false;
+        passes.push_back({static_cast<int>(at) + 1, goes_on});
         if (goes_on) {
             left_--;
             max_ahead_ = std::max(max_ahead_, ahead);

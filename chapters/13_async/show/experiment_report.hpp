@@ -2,7 +2,7 @@
 // The experiment with all four algorithms, with a slow worker and without, as a table.
 #include <filesystem>
 
-#include "13_async/show/experiment.hpp"
+#include "13_async/support/experiment.hpp"
 
 namespace ddp {
 

@@ -64,17 +64,14 @@ void show_staleness() {
     std::cout << table << "\n";
 }
 
-// ---- Synchronised now and then
+// ---- Old gradients and the learning rate
 
-double distance_after(const OneParameter& model, int workers, int updates, int synchronised_every) {
+double distance_after(const OneParameter& model, int workers, int updates) {
     std::vector<Action> actions;
-    for (int update = 1; update <= updates; update++) {
-        const int worker = 1 + (update - 1) % workers;
+    for (int update = 0; update < updates; update++) {
+        const int worker = 1 + update % workers;
         actions.push_back({worker, Action::is_applied});
         actions.push_back({worker, Action::reads});
-        if (synchronised_every > 0 && update % synchronised_every == 0)
-            for (int other = 1; other <= workers; other++)
-                actions.push_back({other, Action::reads});
     }
     const std::vector<OneUpdate> all = play(model, workers, actions);
     double distance = 0;
@@ -90,37 +87,28 @@ double largest_learning_rate(int staleness) {
     return 2 * std::sin(std::numbers::pi / (4 * staleness + 2));
 }
 
-void show_synchronisations() {
+void show_learning_rates() {
     constexpr int updates = 2000;
     constexpr double rates[] = {0.05, 0.1, 0.2, 0.4};
-    std::vector<std::string> columns{"workers", "synchronised", "oldest", "converges below"};
+    std::vector<std::string> columns{"workers", "updates old", "converges below"};
     for (const double rate : rates)
         columns.push_back("at " + format_fixed(rate, 2));
     Table table("Old gradients and the learning rate: how far w comes from 8 after 1,900 updates",
                 columns);
-    struct Row {
-        int workers, synchronised_every;
-        float largest_gradient = INFINITY;
-    };
-    for (const auto& [workers, every, largest] :
-         {Row{1, 0}, Row{5, 0}, Row{17, 0}, Row{17, 170}, Row{17, 51}, Row{17, 0, 1}}) {
-        std::vector<std::string> cells{
-            std::to_string(workers) + (largest == 1 ? ", clipped" : ""),
-            every == 0 ? "never" : "every " + std::to_string(every), std::to_string(workers - 1),
-            every == 0 ? format_fixed(largest_learning_rate(workers - 1), 3) : ""};
+    for (const int workers : {1, 5, 17}) {
+        std::vector<std::string> cells{std::to_string(workers), std::to_string(workers - 1),
+                                       format_fixed(largest_learning_rate(workers - 1), 3)};
         for (const double rate : rates) {
             OneParameter model;
             model.learning_rate = static_cast<float>(rate);
-            model.largest_gradient = largest;
-            const double distance = distance_after(model, workers, updates, every);
+            const double distance = distance_after(model, workers, updates);
             const bool is_near = distance < std::abs(model.target - model.begin);
             cells.push_back(is_near ? format_fixed(distance, 3) : "diverges");
         }
         table.row(cells);
     }
     table.note(
-        "The workers take turns, and each update has the whole learning rate. Synchronised: all "
-        "workers read the same w after so many updates. Clipped: no gradient is larger than 1.");
+        "The workers take turns. Each update has the whole learning rate, not its W-th part.");
     std::cout << table << "\n";
 }
 

@@ -1,16 +1,13 @@
 #pragma once
 // Staleness in small numbers: a network of one parameter, and workers whose reads and gradients
 // come in a given order.
-#include <algorithm>
-#include <cmath>
-#include <string>
 #include <vector>
 
 namespace ddp {
 
-// The loss is (w - target)^2 / 2, so the gradient is w - target. It may be clipped.
+// The loss is (w - target)^2 / 2, so the gradient is w - target.
 struct OneParameter {
-    float begin = 0, target = 8, learning_rate = 0.25f, largest_gradient = INFINITY;
+    float begin = 0, target = 8, learning_rate = 0.25f;
 };
 
 // A worker reads the parameter, or its gradient at what it read last is applied.
@@ -27,10 +24,7 @@ struct OneUpdate {
     std::vector<int> contains;  // the updates of each worker that were in what was read
 
     int staleness() const { return applied_to - read; }
-    float gradient(const OneParameter& model) const {
-        return std::clamp(computed_at - model.target, -model.largest_gradient,
-                          model.largest_gradient);
-    }
+    float gradient(const OneParameter& model) const { return computed_at - model.target; }
 };
 
 // Carries the actions out, one after the other, and returns the updates. All workers have read
@@ -42,16 +36,14 @@ std::vector<OneUpdate> play(const OneParameter& model, int workers,
 void show_staleness();
 
 // Returns how far w still comes from the target in the last 100 of `updates` updates by workers
-// that take turns, so that a gradient of W workers is W - 1 updates old. With `synchronised_every`
-// all workers also read after every so many updates; 0: never.
-double distance_after(const OneParameter& model, int workers, int updates, int synchronised_every);
+// that take turns, so that a gradient of W workers is W - 1 updates old.
+double distance_after(const OneParameter& model, int workers, int updates);
 
 // Returns the learning rate above which gradients that are all `staleness` updates old diverge on
 // OneParameter's parabola: 2 sin(pi / (4 staleness + 2)).
 double largest_learning_rate(int staleness);
 
-// Prints which learning rates converge with old gradients, with forced synchronisations and
-// without.
-void show_synchronisations();
+// Prints which learning rates converge with old gradients.
+void show_learning_rates();
 
 }  // namespace ddp

@@ -49,12 +49,13 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
     return bound && gate.max_ahead() > *bound ? "reports that it let a worker too far ahead" : "";
 }
 
-// Tries all orders: the choices are the digits of a number that is counted up.
-template <class T>
-std::string fault_in_any_order(int workers, std::optional<int> bound, int steps, int* orders) {
+// Tries all orders: the choices are the digits of a number that is counted up. The gate is built
+// with the bound `built`.
+std::string fault_in_any_order(int workers, std::optional<int> bound, int steps, int* orders,
+                               std::optional<int> built) {
     std::vector<std::size_t> digits, limits;
     for (;;) {
-        T gate(workers, bound, steps);
+        StalenessGate gate(workers, built, steps);
         std::size_t at = 0;
         const std::string fault = fault_of(gate, workers, bound, steps, [&](std::size_t choices) {
             if (at == digits.size()) {
@@ -76,20 +77,6 @@ std::string fault_in_any_order(int workers, std::optional<int> bound, int steps,
     }
 }
 
-// Typical mistakes.
-struct OneTooFar : StalenessGate {
-    using StalenessGate::StalenessGate;
-    bool may_begin(int ahead) const override { return !bound_ || ahead <= *bound_ + 1; }
-};
-struct OneTooStrict : StalenessGate {
-    using StalenessGate::StalenessGate;
-    bool may_begin(int ahead) const override { return !bound_ || ahead < *bound_; }
-};
-struct AlwaysOpen : StalenessGate {
-    using StalenessGate::StalenessGate;
-    bool may_begin(int) const override { return true; }
-};
-
 }  // namespace
 
 TEST_CASE("staleness gate: in every order no worker is too far ahead, and none waits needlessly") {
@@ -99,28 +86,27 @@ TEST_CASE("staleness gate: in every order no worker is too far ahead, and none w
             for (int steps : {0, 1, workers, 7}) {
                 int orders = 0;
                 CAPTURE(workers, bound.value_or(-1), steps);
-                REQUIRE(fault_in_any_order<StalenessGate>(workers, bound, steps, &orders) == "");
+                REQUIRE(fault_in_any_order(workers, bound, steps, &orders, bound) == "");
                 REQUIRE((orders > 1) == (workers > 1 && steps > 1));
             }
 }
 
-TEST_CASE("staleness gate: each mistake is recognized") {
+TEST_CASE("staleness gate: a gate with a different bound is recognized") {
     int orders = 0;
     for (int bound : {0, 1, 2}) {
         CAPTURE(bound);
-        REQUIRE(fault_in_any_order<OneTooFar>(3, bound, 7, &orders) ==
-                "lets through a worker that is too far ahead");
-        REQUIRE(fault_in_any_order<AlwaysOpen>(3, bound, 7, &orders) ==
-                "lets through a worker that is too far ahead");
-        REQUIRE(fault_in_any_order<OneTooStrict>(3, bound, 7, &orders) ==
-                "holds back a worker that may go on");
+        for (std::optional<int> larger : {std::optional<int>(), std::optional(bound + 1)})
+            REQUIRE(fault_in_any_order(3, bound, 7, &orders, larger) ==
+                    "lets through a worker that is too far ahead");
+        if (bound > 0)
+            REQUIRE(fault_in_any_order(3, bound, 7, &orders, bound - 1) ==
+                    "holds back a worker that may go on");
     }
 }
 
 TEST_CASE("staleness gate: impossible requests are refused") {
     REQUIRE_THROWS_WITH(StalenessGate(0, {}, 1),
-                        "a staleness gate needs a worker, and no negative bound or steps; not 0 "
-                        "workers, bound 0 and 1 steps");
+                        "a staleness gate needs a worker, and no negative bound or steps");
     REQUIRE_THROWS_AS(StalenessGate(1, -1, 1), std::invalid_argument);
     REQUIRE_THROWS_AS(StalenessGate(1, 0, -1), std::invalid_argument);
     StalenessGate gate(2, {}, 5);

@@ -1,6 +1,24 @@
-#include "13_async/support/log_rules.hpp"
+#include "13_async/support/server_log.hpp"
+
+#include <algorithm>
+
+#include "13_async/server.hpp"
 
 namespace ddp {
+
+double ServerLog::mean_staleness() const {
+    double sum = 0;
+    for (const Applied& each : applied)
+        sum += each.staleness();
+    return applied.empty() ? 0 : sum / static_cast<double>(applied.size());
+}
+
+int ServerLog::max_staleness() const {
+    int largest = 0;
+    for (const Applied& each : applied)
+        largest = std::max(largest, each.staleness());
+    return largest;
+}
 
 std::string what_is_wrong(const ServerLog& log, const ServerOptions& options) {
     if (std::ssize(log.applied) != options.gradients)

@@ -1,4 +1,4 @@
-#include "13_async/show/experiment.hpp"
+#include "13_async/support/experiment.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,6 @@
 #include "11_data_parallel/training_result.hpp"
 #include "12_sampler/sampler.hpp"
 #include "13_async/local_sgd.hpp"
-#include "13_async/support/log_rules.hpp"
 
 namespace ddp {
 namespace {
@@ -43,6 +42,20 @@ std::vector<Outcome::Point> curve_of(const std::vector<Outcome::Point>& all) {
         sum = 0;
     }
     return curve;
+}
+
+// Moves the parameters into `values`, one after the other, and their gradients into `gradients`:
+// one message then carries all parameters, and one all their gradients. Only enqueues.
+void move_to(const Parameters& parameters, const Tensor& values, const Tensor& gradients) {
+    std::size_t first = 0;
+    for (const auto& parameter : parameters) {
+        const Tensor place = values.view(first, parameter->value.shape());
+        DDP_CHECK(cudaMemcpyAsync(place.data(), parameter->value.data(), place.bytes(),
+                                  cudaMemcpyDeviceToDevice, place.device().stream()));
+        parameter->value = place;
+        parameter->place_gradient(gradients.view(first, place.shape()));
+        first += place.size();
+    }
 }
 
 void require_finite(const Tensor& values) {
