@@ -8,7 +8,7 @@
 //
 // An all-reduce ends when all ranks have sent the bucket. So the smallest pair names the bucket in
 // which all other ranks wait, and the ranks that have this pair are the cause: the kernels of ranks
-// 0 and 1 wait in bucket 1 of step 3, although their hosts have sent bucket 2 behind it.
+// 0 and 1 wait in bucket 1 of step 3, although their hosts have sent bucket 2, too.
 #include "17_unused_parameters/desync.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void StepRecorder::begin_step(bool is_reduced) {
 }
 
 // Names the missing parameters of the first bucket that was not sent: only that one can hang, since
-// the buckets behind it wait for their turn.
+// later buckets wait for their turn.
 void StepRecorder::refuse(const Parameters& missing) {
     const BucketPlan& plan = ddp_.gradients().plan();
     state_.buckets = static_cast<int>(plan.buckets.size());
@@ -90,7 +90,7 @@ std::string to_string(const std::pair<int, int>& bucket) {
 
 std::vector<std::string> desync_report(const std::vector<StepState>& states) {
     // The bucket that stops everything: the smallest one that some rank has not sent, however many
-    // more the other ranks have sent behind it.
+    // more the other ranks have sent.
     const auto first = next_bucket(*std::ranges::min_element(states, {}, next_bucket));
     std::string absent;
     for (std::size_t r = 0; r < states.size(); r++)

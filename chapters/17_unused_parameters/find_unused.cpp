@@ -5,12 +5,11 @@
 //
 //     after_forward     the search: unreached parameters count as ready, with zeros in their bucket
 //     after_gradient    backward has reached a parameter: mark it in the map
-//     after_backward    the loss has left out a part of the output: what is behind it is unused
+//     after_backward    the loss has left out a part of the output: its parameters are unused
 //     before_finalize   all buckets are sent: reduce the map, and settle every gradient
 #include "17_unused_parameters/find_unused.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace ddp {
 
@@ -22,15 +21,6 @@ Parameters unreached_from(Variable output, const Parameters& parameters) {
             unreached.push_back(parameter);
     return unreached;
 }
-
-std::string names_of(const Parameters& parameters) {
-    std::string names;
-    for (const auto& parameter : parameters)
-        names += (names.empty() ? "" : ", ") + parameter->name;
-    return names;
-}
-
-// ---- FindUnused: a search in every step
 
 FindUnused::FindUnused(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
     : ddp_(ddp), map_(communicator, device, ddp) {}
@@ -51,52 +41,11 @@ void FindUnused::plug_into(DdpHooks& hooks) {
         has_found_ = true;
         map_.keep_old_gradients(missing);
     };
-    // One more small message, behind the last bucket.
+    // One more small message, after the last bucket.
     hooks.before_finalize = [this] {
         map_.reduce();
         map_.settle();
     };
-}
-
-// ---- StaticGraph: the first step decides
-
-StaticGraph::StaticGraph(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
-    : map_(communicator, device, ddp) {}
-
-void StaticGraph::plug_into(DdpHooks& hooks) {
-    // Empty in the first step: then backward finds out by itself.
-    hooks.after_forward = [this](Variable) { return unused_; };
-    // Later steps only check that no unused parameter is used after all.
-    hooks.after_gradient = [this](Parameter& parameter) {
-        if (is_first_)
-            return map_.mark(parameter);
-        for (const auto& unused : unused_)
-            if (unused.get() == &parameter)
-                throw std::runtime_error("the graph has changed: '" + parameter.name +
-                                         "' has a gradient, and had none in the first step; a "
-                                         "graph that changes needs FindUnused");
-    };
-    // The end of the first backward: the parameters without a gradient are the unused ones.
-    hooks.after_backward = [this](const Parameters& missing) {
-        if (!is_first_)
-            throw std::runtime_error("the graph has changed: no gradient for " + names_of(missing) +
-                                     ", which had one in the first step; a graph that changes "
-                                     "needs FindUnused");
-        unused_ = missing;
-    };
-    hooks.before_finalize = [this] {
-        if (is_first_)
-            end_first_step();
-        // The means of other ranks' gradients are in the buckets: let the optimizer find them.
-        for (const auto& parameter : used_by_others_)
-            parameter->gradient_for_writing();
-    };
-}
-
-void StaticGraph::end_first_step() {
-    map_.reduce();
-    used_by_others_ = map_.settle();
-    is_first_ = false;
 }
 
 }  // namespace ddp

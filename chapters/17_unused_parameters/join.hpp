@@ -46,10 +46,10 @@ class Join {
     void plug_into(DdpHooks& hooks);
 
     // Takes part in the other ranks' steps until no rank has a batch left. Then parameters and
-    // buffers of all models become those of the last rank that had data (the highest one, if there
-    // were several), and all ranks may begin another epoch. The optimizer's state is not sent:
-    // `after_step`, if given, is called after each reduced step, with the means in this rank's
-    // gradients, so that its optimizer can go on and keep the same state.
+    // buffers of all models become equal to those of the last rank with data (the highest one, if
+    // there were several), and all ranks may begin another epoch. The optimizer's state is not
+    // sent: `after_step`, if given, is called after each reduced step, with the means in this
+    // rank's gradients, so that its optimizer can go on and keep the same state.
     void shadow_others(const std::function<void()>& after_step = {});
 
     // Return how many ranks had data in the last step, and the highest of them.

@@ -1,7 +1,7 @@
 // Why does it hang? Six failure cases: the error that each one gives, and its cure.
 #include <iostream>
 
-#include "17_unused_parameters/show/demo.hpp"
+#include "17_unused_parameters/show/failure_cases.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 //     rank 0   used_     1       1        0
 //     rank 1   used_     1       1        0
 //     rank 2   used_     1       0        0
-//     all      sums_     3       2        0      one all-reduce, behind the last bucket
+//     all      sums_     3       2        0      one all-reduce, after the last bucket
 //
 //     here      anywhere   gradient after the step
 //     used                 the mean

@@ -1,6 +1,6 @@
 #pragma once
 // The map of used parameters: one count per parameter that says on how many ranks the step's
-// backward has reached it. Backward fills it on each rank; one all-reduce behind the last bucket
+// backward has reached it. Backward fills it on each rank; one all-reduce after the last bucket
 // adds it up. (local_used_map_ in torch/csrc/distributed/c10d/reducer.cpp.)
 #include <vector>
 
@@ -26,7 +26,7 @@ class UsedMap {
     // parameters' buckets are sent. Replaces the copies of a step that was not settled.
     void keep_old_gradients(const Parameters& unreached);
 
-    // Adds the maps of all ranks up. Enqueues only. All ranks call it together, behind the last
+    // Adds the maps of all ranks up. Enqueues only. All ranks call it together, after the last
     // bucket.
     void reduce();
 

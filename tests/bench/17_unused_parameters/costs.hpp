@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "17_unused_parameters/show/training_run.hpp"
+#include "17_unused_parameters/training/training_run.hpp"
 
 namespace ddp {
 

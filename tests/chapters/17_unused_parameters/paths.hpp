@@ -9,6 +9,7 @@
 #include "03_network/optimizers.hpp"
 #include "17_unused_parameters/find_unused.hpp"
 #include "17_unused_parameters/join.hpp"
+#include "17_unused_parameters/static_graph.hpp"
 #include "tests/chapters/support/replicas.hpp"
 
 namespace ddp::test {

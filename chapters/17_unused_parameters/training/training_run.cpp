@@ -1,4 +1,4 @@
-#include "17_unused_parameters/show/training_run.hpp"
+#include "17_unused_parameters/training/training_run.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 
 #include "03_network/cross_entropy.hpp"
 #include "10_nodes/make_communicator.hpp"
-#include "15_overlap/show/timeline_report.hpp"
+#include "15_overlap/training.hpp"
 
 namespace ddp {
 namespace {

@@ -8,7 +8,8 @@
 #include "17_unused_parameters/desync.hpp"
 #include "17_unused_parameters/find_unused.hpp"
 #include "17_unused_parameters/join.hpp"
-#include "17_unused_parameters/show/experts.hpp"
+#include "17_unused_parameters/static_graph.hpp"
+#include "17_unused_parameters/training/experts.hpp"
 
 namespace ddp {
 

@@ -1,4 +1,4 @@
-#include "17_unused_parameters/show/experts.hpp"
+#include "17_unused_parameters/training/experts.hpp"
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
