@@ -23,7 +23,6 @@
 // be moved: cuBLAS is told how far it is from a row to the next, and from a sentence to the next.
 #include "20_transformer/attention.hpp"
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -34,27 +33,6 @@
 
 namespace ddp {
 namespace {
-
-struct AttentionSizes {
-    int sentences, heads, queries, keys, width;
-
-    __host__ __device__ std::size_t rows() const {  // of all score matrices
-        return static_cast<std::size_t>(sentences) * heads * queries;
-    }
-    int head_width() const { return width / heads; }
-    float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_width())); }
-
-    // Returns one head of all sentences, of a tensor [sentences * tokens, width].
-    BatchedMatrices head(const Tensor& tensor, int h, int tokens) const {
-        return {tensor.data() + h * head_width(), tokens, head_width(), width,
-                static_cast<long long>(tokens) * width};
-    }
-    // Returns one head's matrices of all sentences, of a tensor [sentences, heads, queries, keys].
-    BatchedMatrices scores(const Tensor& tensor, int h) const {
-        const long long matrix = static_cast<long long>(queries) * keys;
-        return {tensor.data() + h * matrix, queries, keys, keys, heads * matrix};
-    }
-};
 
 // ---- Softmax of what the mask lets through, and back
 
@@ -100,19 +78,6 @@ __global__ void softmax_backward(AttentionSizes s, const float* weights, const f
         for (int k = 0; k < s.keys; k++)
             dscores[first + k] = weights[first + k] * (dweights[first + k] - sum);
     }
-}
-
-// Returns the sizes; throws unless these two are the queries and the keys of so many sentences.
-AttentionSizes attention_sizes(const Tensor& queries, const Tensor& keys, int sentences,
-                               int heads) {
-    const int width = queries.dim(1);
-    if (keys.dim(1) != width || width % heads != 0 || queries.dim(0) % sentences != 0 ||
-        keys.dim(0) % sentences != 0)
-        throw std::invalid_argument(
-            "attention takes queries and keys [sentences * tokens, width], not " +
-            to_string(queries.shape()) + " and " + to_string(keys.shape()) + " of " +
-            std::to_string(sentences) + " sentences and " + std::to_string(heads) + " heads");
-    return {sentences, heads, queries.dim(0) / sentences, keys.dim(0) / sentences, width};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace ddp {
 class DecoderOnlyTransformer : public TranslationModel {
   public:
     // Makes a stack of 2 * options.layers layers, as many as both stacks of a Transformer have.
-    // `masks` and errors are those of Transformer.
+    // `masks` and errors are as in Transformer.
     DecoderOnlyTransformer(Device& device, const TransformerOptions& options, Random& random,
                            const DropoutMasks& masks);
 

@@ -8,8 +8,8 @@
 //     gradient = (p - wanted) / divisor        p = softmax(logits)
 //
 // The logits are the largest matrix of the model, [tokens, vocabulary]. Forward reads it once and
-// keeps two numbers a row, the largest logit and the sum of exp(logit - largest). Backward reads it
-// once more and writes the gradient.
+// keeps two numbers per row: the largest logit, and the sum of exp(logit - largest). Backward reads
+// it once more and writes the gradient.
 #include "20_transformer/token_loss.hpp"
 
 #include <cmath>
@@ -50,7 +50,7 @@ __global__ void token_losses(TokenLossSizes s, const float* logits, const int* t
         const float sum = sum_by_block<float>(
             s.vocabulary, [=](std::size_t c) { return exponential(from[c] - largest); });
         if (threadIdx.x != 0)
-            continue;  // the rest is one number a row
+            continue;  // the rest is one number per row
         largest_logits[row] = largest;
         sums[row] = sum;
         // Padding costs nothing. A token that does not exist is shown by a NaN.
@@ -71,7 +71,7 @@ __global__ void add_up_losses(TokenLossSizes s, const float* losses, float* loss
         *loss = sum / s.divisor;
 }
 
-// Writes or adds the gradient of the logits. `upstream` is that of the loss itself, usually 1.
+// Writes or adds the gradient of the logits. `upstream` is the gradient of the loss, usually 1.
 __global__ void token_loss_backward(TokenLossSizes s, const float* logits, const int* target,
                                     const float* largest_logits, const float* sums,
                                     const float* upstream, float* gradient, bool accumulate) {

@@ -33,4 +33,16 @@ void multiply_batch(Device& device, int batch, float factor, BatchedMatrices a, 
                                         product.data, product.leading, product.stride, batch));
 }
 
+AttentionSizes attention_sizes(const Tensor& queries, const Tensor& keys, int sentences,
+                               int heads) {
+    const int width = queries.dim(1);
+    if (keys.dim(1) != width || width % heads != 0 || queries.dim(0) % sentences != 0 ||
+        keys.dim(0) % sentences != 0)
+        throw std::invalid_argument(
+            "attention takes queries and keys [sentences * tokens, width], not " +
+            to_string(queries.shape()) + " and " + to_string(keys.shape()) + " of " +
+            std::to_string(sentences) + " sentences and " + std::to_string(heads) + " heads");
+    return {sentences, heads, queries.dim(0) / sentences, keys.dim(0) / sentences, width};
+}
+
 }  // namespace ddp

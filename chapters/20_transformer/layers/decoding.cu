@@ -8,9 +8,13 @@
 // and the same with values. Then the last tokens, and only they, go through the layer.
 #include "20_transformer/layers/decoding.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
+#include "20_transformer/decoder_only.hpp"
+#include "20_transformer/words/tokenizer.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 
@@ -137,6 +141,41 @@ NextScores Transformer::begin_decoding(const Tokens& sources) {
     return [decoding = std::make_shared<Decoding>(*this, sources)](const auto& last,
                                                                    const auto& from_row) {
         return decoding->next(last, from_row).to_host();
+    };
+}
+
+NextScores DecoderOnlyTransformer::begin_decoding(const Tokens& sources) {
+    if (is_training())
+        throw std::logic_error("call set_training(false) before decoding");
+    const auto length = static_cast<std::size_t>(sources.dim(1));
+    const std::vector<int> tokens = sources.to_host();
+    // The text of each row so far: its source, without the padding.
+    std::vector<std::vector<int>> texts;
+    for (auto from = tokens.begin(); from != tokens.end(); from += length)
+        texts.emplace_back(from, std::find(from, from + length, pad_token));
+
+    // Decodes one token more of each row.
+    return [this, &device = sources.device(), texts](const std::vector<int>& last,
+                                                     const std::vector<int>& from_row) mutable {
+        // A row may go on with another row's text, as a beam does.
+        std::vector<std::vector<int>> grown;
+        for (std::size_t row = 0; row < last.size(); row++) {
+            grown.push_back(texts.at(static_cast<std::size_t>(from_row.at(row))));
+            grown.back().push_back(last[row]);
+        }
+        texts = std::move(grown);
+        // All of it is computed again: this model keeps no keys and values.
+        const Tokens rows = padded(device, texts);
+        Tape tape(device, Recording::off);
+        const Tensor all = forward(tape, {}, rows).value();
+        // Take only the scores after the last token of each row.
+        std::vector<float> scores;
+        for (std::size_t row = 0; row < texts.size(); row++) {
+            const std::size_t place = row * rows.dim(1) + texts[row].size() - 1;
+            std::ranges::copy(all.view(place * all.dim(1), {all.dim(1)}).to_host(),
+                              std::back_inserter(scores));
+        }
+        return scores;
     };
 }
 

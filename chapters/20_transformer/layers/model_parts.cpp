@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "20_transformer/transformer.hpp"
+#include "20_transformer/decoder_only.hpp"
 
 namespace ddp {
 
@@ -31,6 +31,19 @@ void draw_matrices(const Parameters& parameters, Random& random) {
             value = random.uniform(-bound, bound);
         parameter->value.copy_from(values);
     }
+}
+
+std::unique_ptr<TranslationModel> make_translation_model(Device& device,
+                                                         const TransformerOptions& options,
+                                                         Random& random,
+                                                         const DropoutMasks& masks) {
+    if (options.decoder_only)
+        return std::make_unique<DecoderOnlyTransformer>(device, options, random, masks);
+    return std::make_unique<Transformer>(device, options, random, masks);
+}
+
+TokenBatch batch_for(const TranslationModel& model, const TokenBatch& batch) {
+    return model.options().decoder_only ? joined(batch) : batch;
 }
 
 }  // namespace ddp

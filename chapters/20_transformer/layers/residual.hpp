@@ -12,7 +12,7 @@
 
 #include "03_network/layers/sequential.hpp"
 #include "16_recipe/dropout.hpp"
-#include "20_transformer/layer_norm.hpp"
+#include "20_transformer/layers/layer_norm.hpp"
 
 namespace ddp {
 

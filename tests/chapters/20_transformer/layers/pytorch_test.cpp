@@ -2,7 +2,7 @@
 // files.
 #include <algorithm>
 
-#include "20_transformer/layer_norm.hpp"
+#include "20_transformer/layers/layer_norm.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/transformer.hpp"
 #include "20_transformer/words/tokenizer.hpp"

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "03_network/cross_entropy.hpp"
-#include "20_transformer/layer_norm.hpp"
 #include "20_transformer/layers/embedding.hpp"
 #include "20_transformer/layers/exponential.cuh"
+#include "20_transformer/layers/layer_norm.hpp"
 #include "20_transformer/layers/tokens.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "tests/chapters/support/gradients.hpp"

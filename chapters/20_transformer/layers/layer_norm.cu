@@ -9,7 +9,7 @@
 //     dweight = sum of dy z,  dbias = sum of dy          sums over all rows: a column by itself
 //
 // The two means in dx are there because each x also moves its row's mean and variance.
-#include "20_transformer/layer_norm.hpp"
+#include "20_transformer/layers/layer_norm.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "20_transformer/show/training_view.hpp"
+#include "20_transformer/support/training_view.hpp"
 
 #include <algorithm>
 #include <functional>
