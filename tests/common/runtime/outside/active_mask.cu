@@ -1,4 +1,0 @@
-#include <cuda_runtime.h>
-__global__ void kernel(unsigned int* mask) {
-    *mask = __activemask();
-}

@@ -1,2 +1,0 @@
-#include <cuda_runtime.h>
-__constant__ float weights[4];

@@ -1,4 +1,0 @@
-#include <cuda_fp16.h>
-__half twice(__half value) {
-    return __hadd(value, value);
-}
