@@ -114,9 +114,9 @@ def size_axis(panel, sizes):
     """Bytes, in powers of two, with their units."""
     panel.set_xscale("log", base=2)
     ticks = sorted(set(sizes))
+    units = ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B"))
     names = [
-        f"{size >> 20} MiB"
-        if size >= 2**20 else f"{size >> 10} KiB" if size >= 2**10 else f"{size} B"
+        next(f"{size >> bits} {unit}" for bits, unit in units if size >> bits)
         for size in map(int, ticks)
     ]
     panel.set_xticks(ticks, names, rotation=30, ha="right")

@@ -2,7 +2,7 @@
 import matplotlib.ticker
 import matplotlib.pyplot as plt
 
-from shared import BLUE, ORANGE, GREEN, GREY, RANKS, new_figure
+from shared import BLUE, ORANGE, GREEN, GREY, RANKS, RED, new_figure, size_axis
 
 
 def draw_buckets(measured):
@@ -89,7 +89,29 @@ def draw_buckets_plan(measured):
     return figure
 
 
+def draw_buckets_bandwidth(measured):
+    """Bus bandwidth by size: how large a bucket must be before a link is well used."""
+    names, sizes = measured.text("what"), measured.numbers("bytes")
+    figure, (panel,) = new_figure(1, width=8.4, height=4.0)
+    for name, color, marker in zip(dict.fromkeys(names), (GREEN, BLUE, ORANGE, RED), "osD^"):
+        rows = [i for i, of_row in enumerate(names) if of_row == name]
+        panel.plot([sizes[i] for i in rows], [measured.numbers("busbw_gbs")[i] for i in rows],
+                   color=color, marker=marker, markersize=4, label=name)
+    panel.set_yscale("log")
+    panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    size_axis(panel, [4**i for i in range(6, 18)])
+    for cap, side in ((1, "center"), (25, "right"), (100, "left")):
+        panel.axvline(cap * 2**20, color=GREY, linestyle=":", linewidth=1.2)
+        panel.text(cap * 2**20, 1.02, f"{cap} MiB", transform=panel.get_xaxis_transform(),
+                   ha=side, color="#5b6068", fontsize=8.5)
+    panel.set(xlabel="size of the array", ylabel="bus bandwidth, GB/s")
+    panel.set_title("All-reduces of different sizes", pad=18)
+    panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
 DRAWINGS = {
     "buckets": draw_buckets,
     "buckets_plan": draw_buckets_plan,
+    "buckets_bandwidth": draw_buckets_bandwidth,
 }
