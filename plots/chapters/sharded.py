@@ -1,6 +1,8 @@
 """The pictures of the chapter sharded."""
 import re
 
+import matplotlib.pyplot as plt
+
 from chapters.overlap import draw_two_steps
 from shared import BLUE, ORANGE, GREEN, RED, GREY, RANKS, TIMELINE, new_figure
 
@@ -14,8 +16,8 @@ def draw_bill(measured):
     """What a rank keeps at each stage, by kind: a panel for each number of ranks."""
     kinds = {kind: measured.numbers(kind) for kind in KINDS}
     stages, ranks = measured.numbers("stage"), measured.numbers("ranks")
-    counts = sorted(set(ranks))
-    figure, panels = new_figure(len(counts), width=2.9)
+    counts = sorted(set(ranks) - {1})  # one rank has nobody to share with
+    figure, panels = new_figure(len(counts), width=3.4)
     highest = max(sum(values[i] for values in kinds.values()) for i in range(len(ranks)))
     for panel, count in zip(panels, counts):
         rows = [i for i, of_row in enumerate(ranks) if of_row == count]
@@ -27,13 +29,13 @@ def draw_bill(measured):
             bottom = [low + height for low, height in zip(bottom, heights)]
         panel.axhline(bottom[0] / count, color=RED, linestyle=":", linewidth=1.2,
                       label="DDP's bytes / ranks")
-        panel.set(title=f"{count:.0f} rank{'s' if count > 1 else ''}", xlabel="stage")
-        panel.set_xticks([0, 1, 2, 3], ["DDP", "1", "2", "3"])
+        panel.set_title(f"{count:.0f} ranks")
+        panel.set_xticks([0, 1, 2, 3], ["DDP", "stage 1", "stage 2", "stage 3"])
         panel.set_ylim(0, 1.05 * highest / 2**20)
         panel.grid(axis="x", visible=False)
     panels[0].set_ylabel("MiB on each rank")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=8)
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=4)
     return figure
 
 
@@ -63,7 +65,7 @@ def draw_timeline(measured):
 def draw_steps(measured):
     """A step at each stage, without a link and over one, beside the simulator's."""
     names = measured.text("sharding")
-    figure, (panel,) = new_figure(1, width=8.2, height=3.2)
+    figure, (panel,) = new_figure(1, width=8.2, height=4.2)
     kinds = (("bare_ms", "no link", GREY), ("linked_ms", "over a link as slow as backward", BLUE),
              ("predicted_ms", "the same, simulated", "#9cc0ea"))
     for shift, (column, label, color) in zip((-0.26, 0.0, 0.26), kinds):
@@ -71,20 +73,14 @@ def draw_steps(measured):
         panel.barh([place + shift for place in range(len(names))], values, height=0.24, color=color,
                    label=label)
         for place, value in enumerate(values):
-            panel.annotate(f"{value:.0f}", (value, place + shift), xytext=(3, 0),
-                           textcoords="offset points", va="center", fontsize="x-small")
+            panel.annotate(f"{value:.0f}", (value, place + shift), xytext=(3, 0), fontsize=8,
+                           textcoords="offset points", va="center")
     panel.set_yticks(range(len(names)), ["DDP"] + [f"stage {name}" for name in names[1:]])
     panel.set_ylim(len(names) - 0.45, -0.55)
     panel.grid(axis="y", visible=False)
     panel.set(title="A step at each stage", xlabel="milliseconds (less is better)")
-    # The all-gather that DDP hides.
-    linked = measured.numbers("linked_ms")
-    panel.axvline(linked[0], color=RED, linestyle=":", linewidth=1.2,
-                  label="DDP; what stage 1 adds is an all-gather")
-    panel.annotate("", (linked[1], 0.5), (linked[0], 0.5),
-                   arrowprops={"arrowstyle": "<->", "color": RED})
-    panel.set_xlim(0, 1.1 * max(linked + measured.numbers("predicted_ms")))
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2)
+    panel.set_xlim(0, 1.1 * max(measured.numbers("linked_ms") + measured.numbers("predicted_ms")))
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncol=3)
     return figure
 
 
@@ -108,7 +104,32 @@ def draw_scale(measured):
     return figure
 
 
+def draw_rows(measured):
+    """Which rank keeps which element of a layer: by pieces of the flat array, or by rows."""
+    layouts, parameters = measured.text("layout"), measured.text("parameter")
+    figure, panels = new_figure(2, width=4.8, height=2.6)
+    titles = {"flat": "Flat, as FSDP1: seven elements per rank",
+              "by rows": "By rows, as FSDP2: rank 2 has none"}
+    for panel, (layout, title) in zip(panels, titles.items()):
+        places = zip(layouts, parameters, *map(measured.numbers, ("row", "column", "rank")))
+        for of, parameter, row, column, rank in places:
+            if of == layout:
+                x = column + (5.5 if parameter == "bias" else 0)
+                panel.add_patch(plt.Rectangle((x, row), 1, 1, facecolor=RANKS[int(rank)],
+                                              edgecolor="white"))
+                panel.text(x + 0.5, row + 0.5, f"{rank:.0f}", color="white", ha="center",
+                           va="center")
+        for x, rows, name in ((0, 4, "weight"), (5.5, 1, "bias")):
+            panel.add_patch(plt.Rectangle((x, 0), 4, rows, fill=False, linewidth=1.4))
+            panel.text(x + 2, -0.35, name, ha="center")
+        panel.set(title=title, xlim=(-0.2, 9.7), ylim=(4.1, -1))
+        panel.set_aspect("equal")
+        panel.axis("off")
+    return figure
+
+
 DRAWINGS = {
+    "sharded_rows": draw_rows,
     "sharded_bill": draw_bill,
     "sharded_timeline": draw_timeline,
     "bench_sharded": draw_steps,
