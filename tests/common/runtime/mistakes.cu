@@ -603,7 +603,7 @@ std::vector<Example> mistakes() {
                 left_value),
         example("the last block adds up, without fences", sum_in_the_last_block<Fences::none>,
                 blocks, 1, sum_of_blocks),
-        example("the same, with a fence only behind the counter",
+        example("the same, with a fence only after the counter",
                 sum_in_the_last_block<Fences::behind_the_counter>, blocks, 1, sum_of_blocks),
         example("a flag between blocks without release and acquire",
                 pass_on<device, relaxed, relaxed>, two, 1, seven, both_at_once),
@@ -611,7 +611,7 @@ std::vector<Example> mistakes() {
                 seven, both_at_once),
         example("a flag that is loaded without acquire", pass_on<device, release, relaxed>, two, 1,
                 seven, both_at_once),
-        example("a flag that is no atomic", pass_on_without_atomics, two, 1, seven, both_at_once),
+        example("a flag that is not atomic", pass_on_without_atomics, two, 1, seven, both_at_once),
         example("one thread releases what others have written, without a barrier",
                 pass_on_many<false, true>, two_of_many, n, reversed_value, both_at_once),
         example("one thread acquires what others read, without a barrier",
@@ -630,7 +630,7 @@ std::vector<Example> mistakes() {
         example("past the end of device memory", write_past_device_memory, one, 0, seven),
         {"device memory that was freed", reads_freed_memory},
         example("shared memory that no thread has set", add_to_fresh_shared_memory, one, 1, seven),
-        {"device memory that nobody has set", adds_to_fresh_device_memory},
+        {"device memory that was never set", adds_to_fresh_device_memory},
     };
 }
 
