@@ -36,6 +36,7 @@ STYLE = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 10,
+    "axes.formatter.min_exponent": 5,  # up to 10000 as numbers, not as powers
     "legend.frameon": False,
     "legend.fontsize": 9,
     "lines.linewidth": 1.8,

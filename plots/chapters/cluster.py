@@ -43,7 +43,7 @@ def draw_cluster_simulated(measured):
         panel.set(ylim=(0, 1.07), xlabel="ranks")
         panel.legend(loc="lower left")
     known.set(title="Four nodes: points are measured",
-              ylabel="share of its speed that a rank keeps")
+              ylabel="weak-scaling efficiency")
     asked.set(title="Up to 512 nodes: nothing is measured")
     return figure
 

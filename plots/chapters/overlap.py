@@ -84,7 +84,7 @@ def draw_bench_traffic(measured):
                    label=label)
         for place, value in enumerate(values):
             error.annotate(f"{value:.3g}", (value, place + shift), xytext=(3, 0),
-                           textcoords="offset points", va="center", fontsize="x-small")
+                           textcoords="offset points", va="center", fontsize=8)
     error.set_xlim(0, 1.15 * max(steps + sums))
     error.set_yticks(range(len(names)), [""] * len(names))
     error.set_ylim(len(names) - 0.4, -0.6)
@@ -150,7 +150,7 @@ def draw_bench_train(measured):
                           if label == model and ranks == 1] + points
             if points:
                 speed.plot(*zip(*points), color=color, marker="o", label=name)
-        speed.set(title="All ranks together", xlabel="ranks", ylabel="samples a second")
+        speed.set(title="All ranks together", xlabel="ranks", ylabel="samples per second")
         speed.set_xticks(sorted(set(columns[1])))
         speed.set_ylim(bottom=0)
         speed.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))

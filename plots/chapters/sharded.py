@@ -99,7 +99,7 @@ def draw_scale(measured):
     panel.minorticks_off()
     panel.set_ylim(0, 105)
     panel.set(title="Weak-scaling efficiency, simulated", xlabel="ranks",
-              ylabel="%")
+              ylabel="% of the speed of a rank alone")
     panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
