@@ -326,20 +326,18 @@ wrong_parts() {
         grep -qE "(struct $part \{|[a-zA-Z:>] $part\()" "chapters/$page" || echo "$readme: $page has no function or struct '$part'"
     done
 }
-# Words that no native says, in prose. The chapters from 11 to 23 are held to the first of them only.
+# Words that no native says, in prose.
 wrong_voice() {
     local page words many
-    for page in README.md chapters/*.md chapters/[0-9]*/*.md exercises/[0-9]*/README.md; do
+    for page in README.md CREDITS.md {tools,common/cuda_on_cpu}/README.md chapters/*.md chapters/[0-9]*/*.md exercises/[0-9]*/README.md exercises/*/labs/*.md; do
         [[ -f $page ]] || continue
         # shellcheck disable=SC2016  # the backquotes are Markdown's
-        sed -E '/^```/,/^```/d; /^<!--/d; /^    /d; s/`[^`]*`//g; s/\]\([^)]*\)//g; s/there (is|are) no |no (longer|faster)|hid[a-z]* [^.]*behind|behind the scenes//gI' \
+        sed -E '/^```/,/^```/d; /^<!--/d; /^    /d; s/`[^`]*`//g; s/\]\([^)]*\)//g; s/there (is|are) no |no (longer|faster)|hid[a-z]* [^.]*behind|behind the scenes|(leav|left)[a-z]* ([a-z]+ )?behind//gI' \
             "$page" >"$scratch/prose"
         words='\bmay not (be|[a-gi-z])|\bwhoever\b|\btakes it that\b|^After this chapter|\bfrom (chapter |step )?[a-z0-9]+ [^.,;:|]{1,30} on[.,;:]'
-        if [[ $page != */1[1-9]_* && $page != */2[0-9]_* ]]; then
-            words+='|\b(is|are) no [a-z]+|\b(no|some)body\b|\bbehind\b|[0-9] [a-z]+ a (step|rank|node|second)\b'
-            many=$(grep -oiE '\b(that|those) of\b' "$scratch/prose" | wc -l)
-            ((many <= 2)) || echo "$page says 'that of' or 'those of' $many times"
-        fi
+        words+='|\b(is|are) no [a-z]+|\b(no|some)body\b|\bbehind\b|[0-9] [a-z]+ a (step|rank|node|second)\b'
+        many=$(grep -oiE '\b(that|those) of\b' "$scratch/prose" | wc -l)
+        ((many <= 2)) || echo "$page says 'that of' or 'those of' $many times"
         grep -noiE "$words" "$scratch/prose" | sed "s|^[0-9]*:|$page says: |"
     done
 }
@@ -449,8 +447,8 @@ long() {  # SENTENCE WORDS MINUTES: what is said of a README with so many words
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 printf '%s\n' 'Whoever reads this may not be here, from 16 KiB on. `Whoever` is code. You may not have one.' 'That of 1, those of 2, that of 3.' \
     'It is no lesson. Nobody waits behind it for 5 bytes a step.' 'There is no step now that hides behind it; it is no longer so from now on.' >"$readme"
-mkdir chapters/11_x && echo 'Nobody.' >chapters/11_x/README.md
-[[ $(wrong_voice | sed 's/.* says:* //' | paste -sd ,) == "'that of' or 'those of' 3 times,Whoever,may not be,from 16 KiB on.,is no lesson,Nobody,behind,5 bytes a step" ]] ||
+mkdir chapters/11_x && echo 'It leaves a file behind, and nobody sees it.' >chapters/11_x/README.md
+[[ $(wrong_voice | sed 's/.* says:* //' | paste -sd ,) == "'that of' or 'those of' 3 times,Whoever,may not be,from 16 KiB on.,is no lesson,Nobody,behind,5 bytes a step,nobody" ]] ||
     complain "of words that no native says is said: $(wrong_voice)"
 long "" 3800 120
 long "has 3801 words of prose; 3,800 are the most" 3801 120
