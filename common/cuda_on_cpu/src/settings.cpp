@@ -10,7 +10,7 @@
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
-#include <tuple>
+#include <type_traits>
 
 #include "watch.hpp"
 
@@ -32,12 +32,85 @@ double number(const std::string& word, const std::string& text, double lowest, d
     return value;
 }
 
-// Returns the shape that `value` is: "3x5" is 3 blocks of 5 threads.
-UsualShape shape(const std::string& word, const std::string& value) {
+[[noreturn]] void refuse(const std::string& word) {
+    throw std::invalid_argument(
+        "CUDA_ON_CPU: '" + word +
+        "' is not a setting; use a comma-separated list of strict, races, order=forward, "
+        "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
+        "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS, display, queues=N, "
+        "depth=KERNELS, slow_host=MICROSECONDS, hiccup=MILLISECONDS, polls, waits, crowded "
+        "and gpu=FILE.");
+}
+
+// Sets what one word of the list says: NAME or NAME=VALUE.
+using Setter = void (*)(Settings&, const std::string& word, const std::string& value);
+
+template <bool Settings::*field>
+void set_flag(Settings& result, const std::string& word, const std::string&) {
+    if (word.find('=') != std::string::npos)
+        refuse(word);
+    result.*field = true;
+}
+
+template <auto field, int lowest, int highest>
+void set_number(Settings& result, const std::string& word, const std::string& value) {
+    using Number = std::remove_reference_t<decltype(result.*field)>;
+    result.*field = static_cast<Number>(number(word, value, lowest, highest));
+}
+
+void set_display(Settings& result, const std::string& word, const std::string& value) {
+    set_flag<&Settings::display>(result, word, value);
+    result.kernel_timeout_s = 2;
+}
+
+void set_order(Settings& result, const std::string& word, const std::string& value) {
+    if (value == "forward") {
+        result.order = Order::forward;
+    } else if (value == "reversed") {
+        result.order = Order::reversed;
+    } else if (value.starts_with("random:")) {
+        result.order = Order::random;
+        result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
+    } else {
+        refuse(word);
+    }
+}
+
+// Sets blocks and threads: "3x5" is 3 blocks of 5 threads.
+void set_shape(Settings& result, const std::string& word, const std::string& value) {
     const std::size_t cross = std::min(value.find('x'), value.size());
     const std::string threads = value.substr(std::min(cross + 1, value.size()));
-    return {static_cast<unsigned int>(number(word, value.substr(0, cross), 1, 64)),
-            static_cast<unsigned int>(number(word, threads, 1, 1024))};
+    result.shape = {static_cast<unsigned int>(number(word, value.substr(0, cross), 1, 64)),
+                    static_cast<unsigned int>(number(word, threads, 1, 1024))};
+}
+
+void set_gpu(Settings& result, const std::string& word, const std::string& value) {
+    if (value.empty())
+        refuse(word);
+    result.gpu = value;
+}
+
+const std::map<std::string, Setter>& setters() {
+    static const std::map<std::string, Setter> all = {
+        {"strict", set_flag<&Settings::strict>},
+        {"waits", set_flag<&Settings::waits>},
+        {"crowded", set_flag<&Settings::crowded>},
+        {"polls", set_flag<&Settings::polls>},
+        {"races", set_flag<&Settings::races>},
+        {"display", set_display},
+        {"order", set_order},
+        {"shape", set_shape},
+        {"gpu", set_gpu},
+        {"devices", set_number<&Settings::devices, 1, 64>},
+        {"multiprocessors", set_number<&Settings::multiprocessors, 1, 1024>},
+        {"queues", set_number<&Settings::queues, 1, 1024>},
+        {"depth", set_number<&Settings::depth, 1, max_depth>},
+        {"timeout", set_number<&Settings::kernel_timeout_s, 0, 1'000'000>},
+        {"memory", set_number<&Settings::memory_mib, 1, 1'000'000'000>},
+        {"late", set_number<&Settings::late_ms, 0, 1000>},
+        {"slow_host", set_number<&Settings::slow_host_us, 0, 1'000'000>},
+        {"hiccup", set_number<&Settings::hiccup_ms, 0, 10'000>}};
+    return all;
 }
 
 Settings from_environment() {
@@ -66,66 +139,22 @@ Current& current() {
 }  // namespace
 
 Settings parse_settings(const std::string& text) {
-    static const std::map<std::string, bool Settings::*> flags = {{"strict", &Settings::strict},
-                                                                  {"waits", &Settings::waits},
-                                                                  {"crowded", &Settings::crowded},
-                                                                  {"polls", &Settings::polls}};
-    static const std::map<std::string, std::tuple<int Settings::*, int, int>> whole_numbers = {
-        {"devices", {&Settings::devices, 1, 64}},
-        {"multiprocessors", {&Settings::multiprocessors, 1, 1024}},
-        {"queues", {&Settings::queues, 1, 1024}},
-        {"depth", {&Settings::depth, 1, max_depth}}};
-    static const std::map<std::string, std::pair<double Settings::*, double>> numbers = {
-        {"timeout", {&Settings::kernel_timeout_s, 1e6}},
-        {"memory", {&Settings::memory_mib, 1e9}},
-        {"late", {&Settings::late_ms, 1000}},
-        {"slow_host", {&Settings::slow_host_us, 1e6}},
-        {"hiccup", {&Settings::hiccup_ms, 1e4}}};
     Settings result;
     std::istringstream words(text);
     std::string word;
     while (std::getline(words, word, ',')) {
-        const std::size_t equals = word.find('=');
-        const std::string name = word.substr(0, equals);
-        const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-        if (const auto flag = flags.find(word); flag != flags.end()) {
-            result.*flag->second = true;
-        } else if (const auto whole = whole_numbers.find(name); whole != whole_numbers.end()) {
-            const auto& [field, lowest, highest] = whole->second;
-            result.*field = static_cast<int>(number(word, value, lowest, highest));
-        } else if (const auto found = numbers.find(name); found != numbers.end()) {
-            const auto& [field, highest] = found->second;
-            result.*field = number(word, value, field == &Settings::memory_mib ? 1 : 0, highest);
-        } else if (word == "races") {
-            if (!can_watch())
-                throw std::invalid_argument(
-                    "CUDA_ON_CPU: this program was not built to look for `races`; "
-                    "`CUDA_ON_CPU=races ./book run NN` builds one that is, under build/cpu-races.");
-            result.races = true;
-        } else if (word == "display") {
-            result.display = true;
-            result.kernel_timeout_s = 2;
-        } else if (word == "order=forward") {
-            result.order = Order::forward;
-        } else if (word == "order=reversed") {
-            result.order = Order::reversed;
-        } else if (name == "order" && value.starts_with("random:")) {
-            result.order = Order::random;
-            result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
-        } else if (name == "shape") {
-            result.shape = shape(word, value);
-        } else if (name == "gpu" && !value.empty()) {
-            result.gpu = value;
-        } else if (!word.empty()) {
-            throw std::invalid_argument(
-                "CUDA_ON_CPU: '" + word +
-                "' is not a setting; use a comma-separated list of strict, races, order=forward, "
-                "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
-                "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS, display, queues=N, "
-                "depth=KERNELS, slow_host=MICROSECONDS, hiccup=MILLISECONDS, polls, waits, crowded "
-                "and gpu=FILE.");
-        }
+        if (word.empty())
+            continue;
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const auto setter = setters().find(word.substr(0, equals));
+        if (setter == setters().end())
+            refuse(word);
+        setter->second(result, word, word.substr(std::min(equals + 1, word.size())));
     }
+    if (result.races && !can_watch())
+        throw std::invalid_argument(
+            "CUDA_ON_CPU: this program was not built to look for `races`; "
+            "`CUDA_ON_CPU=races ./book run NN` builds one that is, under build/cpu-races.");
     return result;
 }
 
