@@ -12,6 +12,23 @@
 #include "common/report/bench.hpp"
 
 namespace ddp {
+namespace {
+
+// Returns the sum over all ranks, each of which validates with its part of these pairs.
+LossSum validate_together(Rank& rank, Device& device, Transformer& model, const FivePlan& plan,
+                          const std::vector<int>& numbers) {
+    const std::vector<int> places =
+        unpadded_indices(static_cast<int>(numbers.size()), rank.rank(), rank.world_size());
+    LossSum sum;
+    for (const LossSum& part : rank.all_gather(validate(
+             device, model, batches_of(plan.pairs, at_places(numbers, places), plan.batch)))) {
+        sum.loss += part.loss;
+        sum.tokens += part.tokens;
+    }
+    return sum;
+}
+
+}  // namespace
 
 FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
     FiveSeen seen;
@@ -58,18 +75,9 @@ FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
         const double loss = rank.mean_over_ranks(seen.own_loss);
 
         // Is the model as good on sentences that it has not learned from?
-        // Every rank validates with its part of them.
         const Stopwatch validating;
         model.set_training(false);
-        const std::vector<int> places =
-            unpadded_indices(static_cast<int>(split.valid.size()), rank.rank(), rank.world_size());
-        LossSum valid;
-        for (const LossSum& part : rank.all_gather(
-                 validate(device, model,
-                          batches_of(plan.pairs, at_places(split.valid, places), plan.batch)))) {
-            valid.loss += part.loss;
-            valid.tokens += part.tokens;
-        }
+        const LossSum valid = validate_together(rank, device, model, plan, split.valid);
         if (rank.rank() == 0)
             print_epoch(epoch, loss, valid);
         seen.printed_loss = loss;
