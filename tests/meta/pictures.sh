@@ -2,6 +2,8 @@
 # The pictures say what the files do, and what has nothing to show is not drawn: plots/plot.py, with small files.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
+PYTHONPATH=$root/chapters/23_your_job python3 "$root/plots/chapters/your_job.py" "$root"/chapters/23_your_job/traces/rank*.json.gz |
+    cmp - "$root/plots/reference/your_job_traces.csv" || complain "your_job_traces.csv is not what its traces hold"
 plots=
 for python in python3 /usr/bin/python3; do
     [[ $plots ]] || ! "$python" -c "import matplotlib" 2>/dev/null || plots=$python

@@ -332,7 +332,7 @@ wrong_voice() {
     for page in README.md CREDITS.md {tools,common/cuda_on_cpu}/README.md chapters/*.md chapters/[0-9]*/*.md exercises/[0-9]*/README.md exercises/*/labs/*.md; do
         [[ -f $page ]] || continue
         # shellcheck disable=SC2016  # the backquotes are Markdown's
-        sed -E '/^```/,/^```/d; /^<!--/d; /^    /d; s/`[^`]*`//g; s/\]\([^)]*\)//g; s/there (is|are) no |no (longer|faster)|hid[a-z]* [^.]*behind|behind the scenes|(leav|left)[a-z]* ([a-z]+ )?behind//gI' \
+        sed -E '/^```/,/^```/d; /^<!--/d; /^    /d; s/`[^`]*`//g; s/\]\([^)]*\)//g; s/there (is|are) no |no (longer|faster)|hid[a-z]* [^.]*behind|behind the scenes|(leav|left)[a-z]* ([a-z]+ ){0,3}behind//gI' \
             "$page" >"$scratch/prose"
         words='\bmay not (be|[a-gi-z])|\bwhoever\b|\btakes it that\b|^After this chapter|\bfrom (chapter |step )?[a-z0-9]+ [^.,;:|]{1,30} on[.,;:]'
         words+='|\b(is|are) no [a-z]+|\b(no|some)body\b|\bbehind\b|[0-9] [a-z]+ a (step|rank|node|second)\b'
