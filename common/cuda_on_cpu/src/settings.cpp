@@ -32,7 +32,7 @@ double number(const std::string& word, const std::string& text, double lowest, d
     return value;
 }
 
-[[noreturn]] void refuse(const std::string& word) {
+[[noreturn]] void refuse_setting(const std::string& word) {
     throw std::invalid_argument(
         "CUDA_ON_CPU: '" + word +
         "' is not a setting; use a comma-separated list of strict, races, order=forward, "
@@ -48,7 +48,7 @@ using Setter = void (*)(Settings&, const std::string& word, const std::string& v
 template <bool Settings::*field>
 void set_flag(Settings& result, const std::string& word, const std::string&) {
     if (word.find('=') != std::string::npos)
-        refuse(word);
+        refuse_setting(word);
     result.*field = true;
 }
 
@@ -72,7 +72,7 @@ void set_order(Settings& result, const std::string& word, const std::string& val
         result.order = Order::random;
         result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
     } else {
-        refuse(word);
+        refuse_setting(word);
     }
 }
 
@@ -86,7 +86,7 @@ void set_shape(Settings& result, const std::string& word, const std::string& val
 
 void set_gpu(Settings& result, const std::string& word, const std::string& value) {
     if (value.empty())
-        refuse(word);
+        refuse_setting(word);
     result.gpu = value;
 }
 
@@ -148,7 +148,7 @@ Settings parse_settings(const std::string& text) {
         const std::size_t equals = std::min(word.find('='), word.size());
         const auto setter = setters().find(word.substr(0, equals));
         if (setter == setters().end())
-            refuse(word);
+            refuse_setting(word);
         setter->second(result, word, word.substr(std::min(equals + 1, word.size())));
     }
     if (result.races && !can_watch())
