@@ -27,9 +27,9 @@ __global__ void descend(std::size_t n, float learning_rate, const float* gradien
 Optimizer::Optimizer(Parameters parameters, double learning_rate)
     : parameters_(std::move(parameters)) {
     set_learning_rate(learning_rate);
-    for (auto one = parameters_.begin(); one != parameters_.end(); one++)
-        if (std::find(parameters_.begin(), one, *one) != one)
-            throw std::invalid_argument("the parameter '" + (*one)->name +
+    for (auto it = parameters_.begin(); it != parameters_.end(); it++)
+        if (std::find(parameters_.begin(), it, *it) != it)
+            throw std::invalid_argument("the parameter '" + (*it)->name +
                                         "' is listed twice, and would move twice: list it once");
     // Allocate the gradients now. Backward would otherwise take their memory from the blocks that
     // every step reuses, and the next step would have to allocate others.

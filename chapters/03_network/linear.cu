@@ -44,11 +44,11 @@ Variable Linear::forward(Variable input) {
 
     // The inputs are recorded in PyTorch's order: bias, input, weight. In this order their
     // gradients become final.
-    std::vector<Variable> from{input, input.tape->parameter(weight)};
+    std::vector<Variable> operands{input, input.tape->parameter(weight)};
     if (bias)
-        from.insert(from.begin(), input.tape->parameter(bias));
+        operands.insert(operands.begin(), input.tape->parameter(bias));
     return input.tape->record(
-        "linear", y, from,
+        "linear", y, operands,
         // Backward, once dy [batch, outputs] is known. Each gradient is computed only if it
         // is wanted: the pictures are not learned, so the first layer computes no dx.
         [=, has_bias = bias != nullptr](const Tensor& dy, Tape::InputGradients& gradients) {

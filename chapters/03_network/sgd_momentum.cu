@@ -25,11 +25,11 @@ struct MomentumStep {
 
 // Takes one step. The whole formula is one pass over the memory, because reading and writing
 // memory is what limits this kernel. `weight_decay` pulls every value towards 0.
-__global__ void step_momentum(std::size_t n, MomentumStep by, const float* __restrict__ gradient,
+__global__ void step_momentum(std::size_t n, MomentumStep step, const float* __restrict__ gradient,
                               float* __restrict__ velocity, float* __restrict__ value) {
     for (std::size_t i : grid_range(n)) {
-        velocity[i] = by.momentum * velocity[i] + (gradient[i] + by.weight_decay * value[i]);
-        value[i] -= by.learning_rate * velocity[i];
+        velocity[i] = step.momentum * velocity[i] + (gradient[i] + step.weight_decay * value[i]);
+        value[i] -= step.learning_rate * velocity[i];
     }
 }
 
@@ -61,14 +61,14 @@ OptimizerState Sgd::state() {
 }
 
 void Sgd::step() {
-    const MomentumStep by{static_cast<float>(learning_rate_), static_cast<float>(momentum_),
-                          static_cast<float>(weight_decay_)};
+    const MomentumStep step{static_cast<float>(learning_rate_), static_cast<float>(momentum_),
+                            static_cast<float>(weight_decay_)};
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         Parameter& parameter = *parameters_[i];
         if (!parameter.has_gradient())
             continue;  // neither its value nor its velocity changes
         const Tensor& value = parameter.value;
-        launch(value.device().stream(), grid_for(value.size()), step_momentum, value.size(), by,
+        launch(value.device().stream(), grid_for(value.size()), step_momentum, value.size(), step,
                parameter.gradient().data(), velocities_[i].data(), value.data());
     }
 }

@@ -13,18 +13,18 @@
 
 namespace ddp {
 
-std::vector<Samples> split(Samples all, int size) {
-    if (all.count < 1)
-        throw std::invalid_argument("a batch of " + std::to_string(all.count) +
+std::vector<Samples> split(Samples samples, int size) {
+    if (samples.count < 1)
+        throw std::invalid_argument("a batch of " + std::to_string(samples.count) +
                                     " samples has no mean loss: give it one or more");
-    if (size < 1 || size > all.count)
+    if (size < 1 || size > samples.count)
         throw std::invalid_argument(
             "a micro-batch of " + std::to_string(size) + " samples makes no sense in a batch of " +
-            std::to_string(all.count) + ": take 1 to " + std::to_string(all.count));
+            std::to_string(samples.count) + ": take 1 to " + std::to_string(samples.count));
     std::vector<Samples> ranges;
     // The last range has the rest.
-    for (int done = 0; done < all.count; done += size)
-        ranges.push_back({all.first + done, std::min(size, all.count - done)});
+    for (int done = 0; done < samples.count; done += size)
+        ranges.push_back({samples.first + done, std::min(size, samples.count - done)});
     return ranges;
 }
 

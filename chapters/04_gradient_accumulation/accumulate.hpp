@@ -30,9 +30,9 @@ struct MicroBatch {
     float scale = 1.0f;
 };
 
-// Divides `all` into ranges of `size` samples, in order; the last range has the rest. Throws
-// std::invalid_argument if there are no samples, or unless 1 <= size <= all.count.
-std::vector<Samples> split(Samples all, int size);
+// Divides `samples` into ranges of `size` samples, in order; the last range has the rest. Throws
+// std::invalid_argument if there are no samples, or unless 1 <= size <= samples.count.
+std::vector<Samples> split(Samples samples, int size);
 
 // Divides the batch into micro-batches of `size` samples, whose scales add up to 1. Throws as
 // split does.
