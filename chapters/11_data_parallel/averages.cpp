@@ -8,8 +8,6 @@
 
 #include <algorithm>
 
-#include "09_all_reduce/all_reduce.hpp"
-
 namespace ddp {
 namespace {
 
@@ -85,28 +83,6 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
         by_rank.emplace_back(begin + 1, begin + 1 + *begin);
     }
     return by_rank;
-}
-
-void validate_on_rank_0(Rank& rank, bool is_for_all) {
-    constexpr double timeout_s = 1;
-    // With a short time-out: this run is meant to fail.
-    Peers peers(rank, 1 << 16, timeout_s);
-    ArenaBuffer<float> loss = peers.allocate<float>(1);
-    loss.copy_from(std::vector<float>{1});
-    Stream stream;
-    rank.barrier();
-    // The mistake: a collective that one rank calls. (If all ranks call it, it is right.)
-    if (rank.rank() == 0 || is_for_all) {
-        two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
-                            "validation loss");
-        peers.synchronize(stream);
-    }
-    // The other ranks go on without rank 0: their next collective is the next step's.
-    if (!is_for_all)
-        two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
-                            "gradients");
-    peers.synchronize(stream);
-    rank.barrier();
 }
 
 }  // namespace ddp

@@ -28,9 +28,4 @@ double mean_of_accuracies(Communicator& communicator, Stream& stream, const Scor
 std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Stream& stream,
                                                  const std::vector<int>& mine);
 
-// Computes a validation loss with a collective. With `is_for_all` every rank calls it. Without,
-// only rank 0 calls it, the other ranks call their next collective, and the run fails within a
-// second.
-void validate_on_rank_0(Rank& rank, bool is_for_all);
-
 }  // namespace ddp

@@ -14,13 +14,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iomanip>
-#include <iostream>
 #include <sstream>
 #include <stdexcept>
-
-#include "06_messages/support/shared_device.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -95,29 +90,6 @@ std::size_t elements_of(std::span<const NamedTensor> tensors) {
 
 }  // namespace
 
-FashionMnist load_data(World& world, const CommonOptions& common) {
-    FashionMnist data;
-    world.prepare([&] { data = load_data(common); });
-    if (world.has_rank_0())
-        std::cout << data.about;
-    return data;
-}
-
-std::size_t rank_memory(const Rank& rank) {
-    constexpr std::size_t usual = std::size_t{512} << 20, least = std::size_t{64} << 20;
-    std::size_t free = 0, total = 0;
-    DDP_CHECK(cudaMemGetInfo(&free, &total));
-    // A quarter is left for what is not reserved here: arenas, the runtime, other programs.
-    const auto ranks = static_cast<std::size_t>(ranks_on_a_device(rank));
-    const std::size_t share = total / 4 * 3 / ranks;
-    if (share < least)
-        throw OptionError(std::to_string(ranks) + " ranks share a device of " +
-                          format_bytes(static_cast<double>(total)) + ", where each needs " +
-                          format_bytes(static_cast<double>(least)) +
-                          " and more: " + how_many_may_start(total / 4 * 3 / least));
-    return std::min(share, usual) / 512 * 512;
-}
-
 void require_same_model(Rank& rank, const Module& model, int root) {
     const std::string mine = description_of(model);
     std::istringstream theirs(rank.all_gather(mine)[static_cast<std::size_t>(root)]), own(mine);
@@ -174,12 +146,6 @@ std::uint64_t hash_of(const Parameters& parameters) {
     return hash;
 }
 
-std::string text_of_hash(std::uint64_t hash) {
-    std::ostringstream text;
-    text << std::hex << std::setfill('0') << std::setw(16) << hash;
-    return text.str();
-}
-
 void require_equal_replicas(Rank& rank, const Parameters& parameters) {
     // Every rank receives all hashes, so every rank throws, or none does.
     const std::vector<std::uint64_t> all = rank.all_gather(hash_of(parameters));
@@ -192,31 +158,7 @@ void require_equal_replicas(Rank& rank, const Parameters& parameters) {
                                  others + " are not those of rank 0");
 }
 
-std::string text_of_equal_replicas(int world_size, const std::string& hash) {
-    if (world_size == 1)
-        return "The parameters of the only rank: hash " + hash;
-    return "The parameters of all " + std::to_string(world_size) +
-           " ranks are equal to the bit: hash " + hash;
-}
-
-// ---- Metrics and samples
-
-Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
-    // In the same order on every rank, and so with the same bits of loss_sum.
-    Metrics::Totals sum;
-    for (const Metrics::Totals& theirs : rank.all_gather(mine)) {
-        sum.loss_sum += theirs.loss_sum;
-        sum.correct += theirs.correct;
-        sum.samples += theirs.samples;
-        // Steps are not summed: all ranks take them at the same time.
-        sum.steps = std::max(sum.steps, theirs.steps);
-        // -1 means that the rank has had no bad step; otherwise the earliest of all ranks counts.
-        if (theirs.first_bad_step >= 0 &&
-            (sum.first_bad_step < 0 || theirs.first_bad_step < sum.first_bad_step))
-            sum.first_bad_step = theirs.first_bad_step;
-    }
-    return sum;
-}
+// ---- The samples of a rank
 
 std::vector<int> shard(const std::vector<int>& order, int rank, int world_size) {
     const std::size_t ranks = static_cast<std::size_t>(world_size);

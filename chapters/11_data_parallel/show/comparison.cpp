@@ -6,7 +6,7 @@
 #include "03_network/models.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
-#include "11_data_parallel/show/drift.hpp"
+#include "11_data_parallel/support/drift.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

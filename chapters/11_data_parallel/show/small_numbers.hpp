@@ -1,6 +1,7 @@
 #pragma once
-// The chapter's idea with small numbers: one step of data parallel training that one can follow by
-// hand, and the accuracy of a test in which ranks have seen different numbers of samples.
+// The chapter's idea with small numbers: one step of data parallel training to follow by hand, the
+// accuracy of a test in which ranks have seen different numbers of samples, and a collective that
+// rank 0 calls alone.
 #include "01_sgd/device.hpp"
 #include "11_data_parallel/averages.hpp"
 
@@ -30,5 +31,10 @@ Score shown_score(int rank);
 // Computes the accuracy of a test in which each rank has its shown_score, in the four ways of
 // averages.hpp. Rank 0 prints the table. All ranks call it together.
 void show_averages(Communicator& communicator, Stream& stream);
+
+// Computes a validation loss with a collective. With `is_for_all` every rank calls it. Without,
+// only rank 0 calls it, the other ranks call their next collective, and the run fails within a
+// second.
+void validate_on_rank_0(Rank& rank, bool is_for_all);
 
 }  // namespace ddp

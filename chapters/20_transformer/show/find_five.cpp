@@ -6,7 +6,7 @@
 
 #include "03_network/optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
-#include "11_data_parallel/show/drift.hpp"
+#include "11_data_parallel/support/drift.hpp"
 #include "12_sampler/sampler.hpp"
 #include "15_overlap/ddp.hpp"
 #include "20_transformer/token_loss.hpp"

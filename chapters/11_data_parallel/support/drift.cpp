@@ -1,4 +1,4 @@
-#include "11_data_parallel/show/drift.hpp"
+#include "11_data_parallel/support/drift.hpp"
 
 #include <algorithm>
 #include <cmath>
