@@ -5,6 +5,7 @@
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "12_sampler/mistakes.hpp"
 #include "12_sampler/show/epochs.hpp"
@@ -48,6 +49,23 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
         rank.run_part([&] { show(division); });
     if (rank.rank() == 0)
         std::cout << table << "\n";
+}
+
+// Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
+// another rank has a different number, the run fails after a second.
+void train_unevenly(Rank& rank, int batches) {
+    constexpr std::size_t parameters = 1000;
+    constexpr double timeout_s = 1;
+    Peers peers(rank, 1 << 16, timeout_s);
+    ArenaBuffer<float> gradient = peers.allocate<float>(parameters);
+    gradient.copy_from(std::vector<float>(parameters, 1));
+    rank.barrier();
+    Stream stream;
+    for (int batch = 0; batch < batches; batch++)
+        two_shot_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
+                            stream, "gradients of batch " + std::to_string(batch + 1));
+    peers.synchronize(stream);
+    rank.barrier();
 }
 
 int run(World& world, const CommonOptions& common, int batch) {

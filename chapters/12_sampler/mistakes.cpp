@@ -11,8 +11,6 @@
 
 #include <algorithm>
 
-#include "09_all_reduce/all_reduce.hpp"
-
 namespace ddp {
 
 std::string to_string(Division division) {
@@ -91,23 +89,6 @@ std::vector<std::vector<int>> batches_of(Counting counting, int samples, int ran
         position = end;
     }
     return batches;
-}
-
-// ---- Ranks with different numbers of batches
-
-void train_unevenly(Rank& rank, int batches) {
-    constexpr std::size_t parameters = 1000;
-    constexpr double timeout_s = 1;
-    Peers peers(rank, 1 << 16, timeout_s);
-    ArenaBuffer<float> gradient = peers.allocate<float>(parameters);
-    gradient.copy_from(std::vector<float>(parameters, 1));
-    rank.barrier();
-    Stream stream;
-    for (int batch = 0; batch < batches; batch++)
-        two_shot_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
-                            stream, "gradients of batch " + std::to_string(batch + 1));
-    peers.synchronize(stream);
-    rank.barrier();
 }
 
 }  // namespace ddp

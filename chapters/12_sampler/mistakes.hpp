@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "05_ranks/rank.hpp"
 #include "12_sampler/sampler.hpp"
 
 namespace ddp {
@@ -42,9 +41,5 @@ enum class Counting {
 // Returns the batches that rank 0 learns from in `updates` updates: fewer if the loader runs out.
 std::vector<std::vector<int>> batches_of(Counting counting, int samples, int ranks, int batch,
                                          int updates, std::uint64_t seed);
-
-// Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
-// another rank has a different number, the run fails after a second.
-void train_unevenly(Rank& rank, int batches);
 
 }  // namespace ddp

@@ -12,7 +12,6 @@
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "12_sampler/mistakes.hpp"
-#include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -32,7 +31,6 @@ Epoch learn(Rank& rank, Device& device, const LabelledImages& images,
     FirstPass last_batch;  // a smaller one has products of shapes of its own
     const int last = (static_cast<int>(indices.size()) - 1) / batch;
     int step = 0;
-    const Stopwatch watch;
     const TrainingResult result = train(device, *model, loader, [&] {
         if (gradients == Gradients::own)
             return;
@@ -42,9 +40,9 @@ Epoch learn(Rank& rank, Device& device, const LabelledImages& images,
         if (++step == last)
             last_batch.meet(rank, device.stream());
     });
-    const double seconds = watch.seconds();
     rank.barrier();  // a rank that goes on may allocate: no kernel is under way any more
-    return {std::move(model), static_cast<int>(result.losses.size()), seconds};
+    const auto steps = static_cast<int>(result.losses.size());
+    return {std::move(model), steps, steps * result.step_s};
 }
 
 Metrics::Totals measure(Rank& rank, Device& device, Sequential& model, const LabelledImages& images,

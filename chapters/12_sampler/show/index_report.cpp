@@ -12,6 +12,14 @@
 #include "common/report/units.hpp"
 
 namespace ddp {
+namespace {
+
+// Returns two for each rank, and a remainder.
+int samples_with_remainder(int ranks) {
+    return 2 * ranks + (ranks > 2 ? 2 : 1);
+}
+
+}  // namespace
 
 std::string joined(const std::vector<int>& numbers) {
     std::string text;
@@ -44,15 +52,6 @@ void show_integers(Rank& rank, std::uint64_t seed) {
                (sampler.surplus() > 0 ? ": some were dealt out twice." : ", that of 0 to 23."));
     std::cout << table << "\n";
 }
-
-namespace {
-
-// Returns two for each rank, and a remainder.
-int samples_with_remainder(int ranks) {
-    return 2 * ranks + (ranks > 2 ? 2 : 1);
-}
-
-}  // namespace
 
 void show_remainders(int ranks) {
     const int samples = samples_with_remainder(ranks);
