@@ -5,7 +5,7 @@
 # cause: BatchNorm sees only its own rank's small batch
 #   [18](18_sync_batch_norm/README.md#each-rank-has-a-mean-of-its-own)
 # cause: all ranks draw the same augmentations and dropout masks: add the rank to the seed
-#   [12](12_sampler/README.md#what-pytorch-does)
+#   [12](12_sampler/README.md#workers)
 # cause: the learning rate decays 8 times as fast: accelerate steps a prepared scheduler once per
 #   rank, unless it was given `step_scheduler_with_optimizer=False`
 # cause: each rank draws its own train/validation split, so it validates on samples that other ranks
