@@ -1,6 +1,6 @@
 #pragma once
-// What a program of this chapter, or of a later one, needs around its training: the data, a rank's
-// memory, totals over the ranks, and the sentence at the end.
+// Around the training of a program, here and in later chapters: the data, a rank's memory, totals
+// over the ranks, and the sentence at the end.
 #include <cstdint>
 #include <memory>
 #include <utility>

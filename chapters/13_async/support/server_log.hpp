@@ -1,7 +1,7 @@
 #pragma once
-// What a server has applied, and the rules that its log keeps, whatever the order of the run. The
-// experiment checks them after each run: a gradient that is lost, or applied twice, would otherwise
-// look like noise.
+// The log of a server, and the rules that it keeps, whatever the order of the run. The experiment
+// checks them after each run: a gradient that is lost, or applied twice, would otherwise look like
+// noise.
 #include <string>
 #include <vector>
 
