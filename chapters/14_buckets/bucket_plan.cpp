@@ -14,47 +14,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
+#include "14_buckets/plan_text.hpp"
+
 namespace ddp {
-
-// ---- Layout
-
-namespace {
-
-// Rounds up to whole cache lines. A gradient that begins with a cache line is faster to loop over,
-// and no two gradients share one.
-std::size_t rounded_up(std::size_t bytes) {
-    return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
-}
-
-}  // namespace
-
-BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
-    BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
-    for (std::vector<std::size_t>& indices : assignment) {
-        // No bucket mixes types, so the type of its first gradient is that of all.
-        BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
-        for (const std::size_t i : bucket.gradients) {
-            // A bucket has one element type, so offsets count elements.
-            plan.places[i] = {plan.buckets.size(), bucket.size};
-            // The limit counts the gradients' own bytes; the memory also has the gaps.
-            bucket.bytes += gradients[i].bytes();
-            bucket.size += rounded_up(gradients[i].bytes()) / bytes_of(bucket.type);
-        }
-        plan.buckets.push_back(std::move(bucket));
-    }
-    return plan;
-}
-
-// Counts bytes: buckets of different types may have equally many elements and different bytes.
-std::size_t BucketPlan::memory_bytes() const {
-    return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
-                           [](std::size_t sum, const Bucket& bucket) {
-                               return sum + bucket.size * bytes_of(bucket.type);
-                           });
-}
 
 // ---- Rules
 
@@ -74,38 +38,12 @@ OpenBucket& open_bucket_of(std::vector<OpenBucket>& open, ElementType type) {
     return known != open.end() ? *known : open.emplace_back(OpenBucket{type});
 }
 
-// Throws std::invalid_argument unless `order` names each gradient once.
-void require_each_once(const GradientSizes& gradients, const std::vector<std::size_t>& order) {
-    std::vector<bool> seen(gradients.size(), false);
-    // No index that does not exist, none twice ...
-    for (const std::size_t i : order) {
-        if (i >= gradients.size())
-            throw std::invalid_argument("the ready order names gradient " + std::to_string(i) +
-                                        ", but there are only " + std::to_string(gradients.size()));
-        if (seen[i])
-            throw std::invalid_argument("the ready order names the gradient of '" +
-                                        gradients[i].name + "' twice");
-        seen[i] = true;
-    }
-    // ... and none missing: a gradient without a bucket would never be reduced.
-    const auto missing = std::ranges::find(seen, false);
-    if (missing != seen.end())
-        throw std::invalid_argument("the ready order lacks the gradient of '" +
-                                    gradients[missing - seen.begin()].name +
-                                    "': buckets can be rebuilt only when all gradients were ready");
-}
-
 // The rule itself: fills buckets in the given order, and returns them in the order in which they
-// are closed. Steps: open or find the bucket, put the gradient in, close the bucket if it is full.
+// are closed.
 BucketAssignment fill_buckets(const GradientSizes& gradients,
                               const std::vector<std::size_t>& limits,
                               const std::vector<std::size_t>& order) {
-    if (gradients.empty())
-        throw std::invalid_argument(
-            "there are no gradients to put into buckets: the model needs a parameter that is not "
-            "frozen");
-    if (limits.empty())
-        throw std::invalid_argument("buckets need at least one limit of their size");
+    require_sound(gradients, limits, order);
     BucketAssignment closed;
     std::vector<OpenBucket> open;  // one for each type, in the order in which the types appeared
     for (const std::size_t i : order) {
@@ -145,7 +83,6 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
 BucketAssignment assign_by_size(const GradientSizes& gradients,
                                 const std::vector<std::size_t>& limits,
                                 const std::vector<std::size_t>& ready_order) {
-    require_each_once(gradients, ready_order);
     return fill_buckets(gradients, limits, ready_order);
 }
 
@@ -156,14 +93,37 @@ std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes) {
     return {first_bucket_bytes, default_bucket_bytes};
 }
 
-// Before the first step nothing is known of the order, so everything waits in one bucket for each
-// type. With find_unused_parameters PyTorch uses the limits already, and so does this.
-BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
-                      bool find_unused_parameters) {
-    return first_plan(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
-                                                        : std::vector{unlimited_bucket});
+// ---- Layout
+
+BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
+    BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
+    for (std::vector<std::size_t>& indices : assignment) {
+        // No bucket mixes types: its first gradient has the type of all.
+        BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
+        for (const std::size_t i : bucket.gradients) {
+            // A bucket has one element type, so offsets count elements.
+            plan.places[i] = {plan.buckets.size(), bucket.size};
+            // The limit counts the gradients' own bytes; the memory also has the gaps.
+            bucket.bytes += gradients[i].bytes();
+            constexpr std::size_t line = BucketPlan::alignment;
+            bucket.size += (gradients[i].bytes() + line - 1) / line * line / bytes_of(bucket.type);
+        }
+        plan.buckets.push_back(std::move(bucket));
+    }
+    return plan;
 }
 
+std::size_t BucketPlan::memory_bytes() const {
+    std::size_t bytes = 0;
+    for (const Bucket& bucket : buckets)
+        bytes += bucket.size * bytes_of(bucket.type);
+    return bytes;
+}
+
+// ---- Plans
+
+// Before the first step nothing is known of the order, so everything waits in one bucket for each
+// type, unless there are limits already.
 BucketPlan first_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits) {
     BucketAssignment buckets = assign_by_size(gradients, limits);
     std::ranges::reverse(buckets);  // backward begins at the last layers
@@ -171,11 +131,6 @@ BucketPlan first_plan(const GradientSizes& gradients, const std::vector<std::siz
 }
 
 // Now the order is known, and the first bucket is the one that is ready first.
-BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
-                        const std::vector<std::size_t>& ready_order) {
-    return rebuilt_plan(gradients, bucket_limits(cap_bytes), ready_order);
-}
-
 BucketPlan rebuilt_plan(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
                         const std::vector<std::size_t>& ready_order) {
     return lay_out(gradients, assign_by_size(gradients, limits, ready_order));

@@ -18,7 +18,6 @@
 namespace ddp {
 namespace {
 
-// Enqueues the copy on the device's stream.
 void copy(const Tensor& from, Tensor& to) {
     if (from.size() > 0)
         DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,

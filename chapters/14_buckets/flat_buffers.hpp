@@ -1,8 +1,6 @@
 #pragma once
 // The buckets' memory. The gradients of a bucket lie side by side, so that one collective reduces
-// them all. They lie there from the start: backward writes into the buckets, and the optimizer
-// reads from them (PyTorch's gradient_as_bucket_view). Nothing is copied, and the memory of one set
-// of gradients is saved.
+// them all. They live there (PyTorch's gradient_as_bucket_view), so nothing is copied.
 #include <memory>
 #include <unordered_map>
 
@@ -21,10 +19,9 @@ GradientSizes gradient_sizes(const Parameters& parameters);
 class FlatBuffers {
   public:
     // Places the gradients of `parameters` (each listed once, none frozen) by `plan` in `memory`:
-    // `size` elements of device memory, at least plan.memory_bytes(), whose address is a multiple
-    // of BucketPlan::alignment. The gradients share its ownership. `device` must outlive this
-    // object. Throws std::invalid_argument if the memory is too small or has 2^31 elements or more,
-    // or if the plan is for other gradients.
+    // `size` elements of device memory, at least plan.memory_bytes(), which the gradients share.
+    // `device` must outlive this object. Throws std::invalid_argument if the memory is too small or
+    // has 2^31 elements or more, or if the plan is for other gradients.
     FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                 const std::shared_ptr<float>& memory, std::size_t size);
 
@@ -34,15 +31,14 @@ class FlatBuffers {
 
     const BucketPlan& plan() const { return plan_; }
     const Parameters& parameters() const { return parameters_; }
-    // Returns the index of a parameter's gradient in the plan. Throws std::out_of_range if it has
-    // none.
+    // Returns the index of a parameter's gradient in the plan; throws std::out_of_range without
+    // one.
     std::size_t index_of(const Parameter& parameter) const;
 
     // Returns bucket i as a one-dimensional view, with its gaps: they are 0, and so is their sum
     // over the ranks.
     Tensor bucket(std::size_t i) const;
-    // Returns the place of gradient i as a view in its parameter's shape, whether the gradient is
-    // present or absent.
+    // Returns the place of gradient i as a view in its parameter's shape.
     Tensor view(std::size_t i) const;
 
     // Fills the place of gradient i with zeros and leaves the gradient absent. A rank whose loss

@@ -8,8 +8,7 @@
 #include "05_ranks/world.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "14_buckets/flat_buffers.hpp"
-#include "14_buckets/show/plan_report.hpp"
-#include "14_buckets/show/sweep.hpp"
+#include "14_buckets/show/reports.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/units.hpp"
 

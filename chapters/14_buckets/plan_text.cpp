@@ -5,12 +5,12 @@
 //     bucket_plan 2
 //     float 2  15 512  14 262144
 //     float 14  13 512  12 262144  11 512 ...
+#include "14_buckets/plan_text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <stdexcept>
-
-#include "14_buckets/bucket_plan.hpp"
 
 namespace ddp {
 namespace {
@@ -124,6 +124,33 @@ BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) 
     if (missing != seen.end())
         throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");
     return lay_out(gradients, std::move(buckets));
+}
+
+void require_sound(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
+                   const std::vector<std::size_t>& order) {
+    if (gradients.empty())
+        throw std::invalid_argument(
+            "there are no gradients to put into buckets: the model needs a parameter that is not "
+            "frozen");
+    if (limits.empty())
+        throw std::invalid_argument("buckets need at least one limit of their size");
+    std::vector<bool> seen(gradients.size(), false);
+    // No index that does not exist, none twice ...
+    for (const std::size_t i : order) {
+        if (i >= gradients.size())
+            throw std::invalid_argument("the ready order names gradient " + std::to_string(i) +
+                                        ", but there are only " + std::to_string(gradients.size()));
+        if (seen[i])
+            throw std::invalid_argument("the ready order names the gradient of '" +
+                                        gradients[i].name + "' twice");
+        seen[i] = true;
+    }
+    // ... and none missing: a gradient without a bucket would never be reduced.
+    const auto missing = std::ranges::find(seen, false);
+    if (missing != seen.end())
+        throw std::invalid_argument("the ready order lacks the gradient of '" +
+                                    gradients[missing - seen.begin()].name +
+                                    "': buckets can be rebuilt only when all gradients were ready");
 }
 
 }  // namespace ddp

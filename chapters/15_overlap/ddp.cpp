@@ -25,15 +25,19 @@
 namespace ddp {
 namespace {
 
+std::vector<std::size_t> limits_of(const DdpOptions& options) {
+    return options.bucket_caps.empty() ? bucket_limits(options.bucket_cap_bytes)
+                                       : options.bucket_caps;
+}
+
 // Plans the first buckets and places the gradients in the communicator's memory, so that the
 // all-reduce reads and writes where backward and the optimizer do: nothing is copied.
 FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
                            const DdpOptions& options) {
     const Parameters parameters = learned_parameters(model.parameters());
     const GradientSizes sizes = gradient_sizes(parameters);
-    BucketPlan plan = options.bucket_caps.empty()
-                          ? first_plan(sizes, options.bucket_cap_bytes, !options.rebuild_buckets)
-                          : first_plan(sizes, options.bucket_caps);
+    const bool is_planned_later = options.rebuild_buckets && options.bucket_caps.empty();
+    BucketPlan plan = is_planned_later ? first_plan(sizes) : first_plan(sizes, limits_of(options));
     const ArenaBuffer<float> memory =
         communicator.allocate<float>(plan.memory_bytes() / sizeof(float));
     return {device, parameters, std::move(plan), memory.share(), memory.size()};
@@ -116,7 +120,7 @@ void DistributedDataParallel::share_buffers() {
     first_buffers_.wait_for_all_ranks(communicator_.rank(), device_.stream());
 }
 
-// Called once. The ranks may have seen different orders: that of their group's first counts.
+// Called once. The ranks may have seen different orders: their group's first rank decides.
 void DistributedDataParallel::rebuild_buckets() {
     Stream& stream = device_.stream();
     ArenaBuffer<int> sent = communicator_.allocate<int>(order_.size());
@@ -125,25 +129,9 @@ void DistributedDataParallel::rebuild_buckets() {
     communicator_.broadcast(sent.data(), sent.size(), 0, stream, "order of the gradients");
     DDP_CHECK(cudaMemcpyAsync(order_.data(), sent.data(), sent.bytes(), cudaMemcpyDefault, stream));
     communicator_.synchronize(stream);
-    gradients_.arrange(rebuilt_plan(gradients_.plan().gradients,
-                                    options_.bucket_caps.empty()
-                                        ? bucket_limits(options_.bucket_cap_bytes)
-                                        : options_.bucket_caps,
+    gradients_.arrange(rebuilt_plan(gradients_.plan().gradients, limits_of(options_),
                                     {order_.span().begin(), order_.span().end()}));
     is_rebuilt_ = true;
-}
-
-DdpState DistributedDataParallel::state() const {
-    if (is_rebuilt_)
-        return {encode_plan(gradients_.plan()), {}};
-    return {"", ready_order_};
-}
-
-void DistributedDataParallel::set_state(const DdpState& state) {
-    is_rebuilt_ = !state.plan.empty();
-    ready_order_ = state.ready_order;
-    if (is_rebuilt_)
-        gradients_.arrange(decode_plan(state.plan, gradients_.plan().gradients));
 }
 
 // Sets every bucket's counter to the number of its gradients.
@@ -271,25 +259,6 @@ void DistributedDataParallel::finalize() {
     device_.stream().wait(reduced_);
     if (anomalies_)
         anomalies_->require_finite();
-}
-
-// ---- Without data
-
-void DistributedDataParallel::shadow_step(bool is_reduced) {
-    begin_step(is_reduced);
-    buffers_may_differ_ = is_reduced;
-    if (!is_reduced)
-        return;
-    wait_for_last_step();
-    prepare({});
-    // All ranks send the same buckets in the same order; here they are filled with zeros.
-    for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {
-        gradients_.zero_absent(gradient);
-        mark_ready(gradient);
-    }
-    first_backward_.wait_for_all_ranks(communicator_.rank(), device_.stream());
-    launch_ready_buckets();
-    finalize();
 }
 
 }  // namespace ddp

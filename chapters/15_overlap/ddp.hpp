@@ -24,6 +24,7 @@
 #include "11_data_parallel/replica.hpp"
 #include "14_buckets/flat_buffers.hpp"
 #include "15_overlap/anomaly_search.hpp"
+#include "15_overlap/support/extensions.hpp"
 
 namespace ddp {
 
@@ -46,35 +47,6 @@ using BucketHook = std::function<void(Communicator& communicator, Tensor bucket,
 void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
                     const std::string& name);
 
-// The places in a step at which later chapters add their own code. All of them are called by the
-// rank's own thread, at the same places on every rank. Any of them may be absent.
-struct DdpHooks {
-    // Begins every forward, before anything else is sent. `is_reduced`: whether the gradients of
-    // this step will be reduced.
-    std::function<void(bool is_reduced)> before_forward = {};
-    // Follows the forward of a step that will be reduced; the graph is on the output's tape.
-    // Returns the parameters that backward will not reach. Their gradients count as ready when
-    // backward begins: with the sum that no_sync has left in them, or with zeros.
-    std::function<Parameters(Variable output)> after_forward = {};
-    // Called in every backward, reduced or not, as soon as this parameter's gradient is final.
-    std::function<void(Parameter& parameter)> after_gradient = {};
-    // Called if backward has ended without a gradient for these parameters, which after_forward
-    // had not listed. If it returns, they count as zeros; if it throws or is absent, backward
-    // fails.
-    std::function<void(const Parameters& missing)> after_backward = {};
-    // Called when all buckets have been launched.
-    std::function<void()> before_finalize = {};
-};
-
-// The state on which the buckets of the coming steps depend, the same on all ranks. A checkpoint
-// needs it, because the last bits of a sum depend on where in a bucket it stands.
-struct DdpState {
-    std::string plan;  // encode_plan of the rebuilt buckets; empty until they are rebuilt
-    std::vector<std::size_t> ready_order;  // from the first reduced step until then
-
-    bool operator==(const DdpState&) const = default;
-};
-
 // Returns the arena size, in bytes, that make_communicator needs for a DistributedDataParallel of
 // this model.
 std::size_t ddp_arena_bytes(const Module& model);
@@ -84,8 +56,8 @@ class DistributedDataParallel {
     // Makes every rank's model a copy of rank 0's (copy_from_rank_0), and allocates the memory of
     // all gradients from the communicator. All ranks call it together. Everything passed must
     // outlive this object. Where the communicator has a Group (PyTorch's process_group), each group
-    // trains a model of its own, and its first rank is what is called rank 0 here. Only this call,
-    // and the first step where kernels are loaded, are those of all groups together.
+    // trains a model of its own, whose rank 0 is the group's first. This call, and the first step
+    // where kernels are loaded, are made by all groups together.
     DistributedDataParallel(Communicator& communicator, Device& device, Module& model,
                             const DdpOptions& options = {});
     DistributedDataParallel(const DistributedDataParallel&) = delete;

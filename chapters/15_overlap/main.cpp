@@ -10,9 +10,9 @@
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/graphed_step.hpp"
 #include "15_overlap/show/linked_steps.hpp"
-#include "15_overlap/show/overlap_options.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 #include "15_overlap/show/training_report.hpp"
+#include "15_overlap/support/overlap_options.hpp"
 #include "15_overlap/training.hpp"
 
 namespace {

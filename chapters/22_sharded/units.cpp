@@ -13,6 +13,7 @@
 
 #include "09_all_reduce/all_reduce.hpp"
 #include "14_buckets/flat_buffers.hpp"
+#include "14_buckets/plan_text.hpp"
 
 namespace ddp {
 namespace {

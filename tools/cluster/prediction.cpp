@@ -65,7 +65,7 @@ simulator::Seconds all_reduces_of(const ForeignTraining& training, int ranks) {
 BucketPlan plan_of(const GradientSizes& parameters, BucketCap cap) {
     std::vector<std::size_t> order(parameters.size());
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
-    return rebuilt_plan(parameters, cap, order);
+    return rebuilt_plan(parameters, bucket_limits(cap), order);
 }
 
 simulator::Step step_of(const ForeignTraining& training, const BucketPlan& plan, double share) {

@@ -1,4 +1,4 @@
-#include "14_buckets/show/plan_report.hpp"
+#include "14_buckets/show/reports.hpp"
 
 #include <iostream>
 
@@ -62,13 +62,13 @@ void show_network(Device& device, const Network& network, std::optional<std::siz
                   CsvWriter& csv) {
     const Parameters parameters = learned_parameters(network.model->parameters());
     const GradientSizes sizes = gradient_sizes(parameters);
-    const BucketPlan first = first_plan(sizes, cap);
+    const BucketPlan first = first_plan(sizes);
     const auto memory = std::make_shared<Buffer<float>>(first.memory_bytes() / sizeof(float));
     FlatBuffers buffers(device, parameters, first, {memory, memory->data()}, memory->size());
     Table table(network.name, {"iteration", "bucket", "gradients", "from", "to", "bytes"});
     show_plan(first, "1", table);
     write_plan(network.name, 1, first, csv);
-    buffers.arrange(rebuilt_plan(sizes, cap, ready_order(device, network, buffers)));
+    buffers.arrange(rebuilt_plan(sizes, bucket_limits(cap), ready_order(device, network, buffers)));
     show_plan(buffers.plan(), "2", table);
     write_plan(network.name, 2, buffers.plan(), csv);
     std::cout << table << "\n";

@@ -1,4 +1,4 @@
-#include "14_buckets/show/sweep.hpp"
+#include "14_buckets/show/reports.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -29,7 +29,7 @@ std::size_t bytes_sent(const BucketPlan::Bucket& bucket) {
 BucketPlan plan_of(const GradientSizes& gradients, std::size_t cap) {
     std::vector<std::size_t> order(gradients.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    return rebuilt_plan(gradients, cap, order);
+    return rebuilt_plan(gradients, {cap}, order);
 }
 
 std::string text_of_cap(std::size_t cap) {

@@ -2,7 +2,7 @@
 // The picture of the chapter: one step with overlap and one without, over a simulated link that is
 // as slow as backward. Eight layers of equal size, and a bucket for each of them.
 #include "05_ranks/world.hpp"
-#include "15_overlap/show/step_watch.hpp"
+#include "15_overlap/support/step_watch.hpp"
 #include "15_overlap/support/timed_training.hpp"
 #include "common/report/options.hpp"
 

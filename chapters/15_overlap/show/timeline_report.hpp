@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "15_overlap/show/step_watch.hpp"
+#include "15_overlap/support/step_watch.hpp"
 
 namespace ddp {
 

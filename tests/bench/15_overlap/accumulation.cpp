@@ -1,4 +1,4 @@
-#include "tests/bench/15_overlap/accumulation.hpp"
+#include "tests/bench/15_overlap/lessons.hpp"
 
 #include <algorithm>
 #include <optional>

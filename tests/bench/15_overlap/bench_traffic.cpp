@@ -16,9 +16,8 @@
 #include "common/report/options.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
-#include "tests/bench/15_overlap/accumulation.hpp"
 #include "tests/bench/15_overlap/hook_training.hpp"
-#include "tests/bench/15_overlap/out_of_order.hpp"
+#include "tests/bench/15_overlap/lessons.hpp"
 
 namespace {
 
@@ -38,8 +37,8 @@ void show_short_numbers(Rank& rank) {
     const auto parameter = std::make_shared<Parameter>("numbers", Tensor(device, {3}, numbers));
     const GradientSizes sizes = gradient_sizes({parameter});
     ArenaBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
-    const FlatBuffers gradients(device, {parameter}, first_plan(sizes, std::nullopt),
-                                memory.share(), memory.size());
+    const FlatBuffers gradients(device, {parameter}, first_plan(sizes), memory.share(),
+                                memory.size());
     Table table("The average of a number that every rank has", {"sent as", "1/3", "1e-8", "60000"});
     const auto row = [&](const std::string& name, const BucketHook& hook) {
         gradients.view(0).copy_from(numbers);

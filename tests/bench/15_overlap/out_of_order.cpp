@@ -1,4 +1,4 @@
-#include "tests/bench/15_overlap/out_of_order.hpp"
+#include "tests/bench/15_overlap/lessons.hpp"
 
 #include <algorithm>
 #include <array>

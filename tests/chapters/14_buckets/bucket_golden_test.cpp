@@ -1,7 +1,7 @@
 // The same buckets as PyTorch's, gradient by gradient: those of its function, and those that a real
 // DistributedDataParallel handed to its communication hook in three iterations.
 #include "14_buckets/bucket_plan.hpp"
-#include "tests/chapters/14_buckets/buckets_of.hpp"
+#include "tests/chapters/14_buckets/test_buckets.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/golden.hpp"
 
@@ -89,8 +89,9 @@ TEST_CASE("bucket plan: DistributedDataParallel's first iteration and all later 
                              "ddp_eight_cap4.txt"}) {
         INFO(file);
         const DdpRun run(file);
-        REQUIRE(buckets_of(first_plan(run.gradients, run.cap)) == run.iteration(1));
-        const BucketPlan rebuilt = rebuilt_plan(run.gradients, run.cap, run.ready_order());
+        REQUIRE(buckets_of(first_plan(run.gradients)) == run.iteration(1));
+        const BucketPlan rebuilt =
+            rebuilt_plan(run.gradients, bucket_limits(run.cap), run.ready_order());
         REQUIRE(buckets_of(rebuilt) == run.iteration(2));
         REQUIRE(run.iteration(3) == run.iteration(2));  // rebuilt once
         REQUIRE(run.iteration(1) != run.iteration(2));
@@ -102,19 +103,19 @@ TEST_CASE("bucket plan: DistributedDataParallel with find_unused_parameters keep
         INFO(file);
         const DdpRun run(file);
         REQUIRE(run.find_unused_parameters);
-        REQUIRE(buckets_of(first_plan(run.gradients, run.cap, true)) == run.iteration(1));
+        REQUIRE(buckets_of(first_plan(run.gradients, bucket_limits(run.cap))) == run.iteration(1));
         REQUIRE(run.iteration(3) == run.iteration(1));
-        REQUIRE(buckets_of(first_plan(run.gradients, run.cap, false)) != run.iteration(1));
+        REQUIRE(buckets_of(first_plan(run.gradients)) != run.iteration(1));
     }
 }
 
 TEST_CASE("bucket plan: PyTorch 1.13 has a first bucket of 1 MiB even under a given cap") {
     const DdpRun run("ddp_eight_cap4.in_1.13.txt");
     REQUIRE(run.golden.made_by().starts_with("PyTorch 1.13"));
-    REQUIRE(buckets_of(first_plan(run.gradients, run.cap)) == run.iteration(1));
+    REQUIRE(buckets_of(first_plan(run.gradients)) == run.iteration(1));
     REQUIRE(assign_by_size(run.gradients, {first_bucket_bytes, *run.cap}, run.ready_order()) ==
             run.iteration(2));
-    REQUIRE(buckets_of(rebuilt_plan(run.gradients, run.cap, run.ready_order())) !=
+    REQUIRE(buckets_of(rebuilt_plan(run.gradients, bucket_limits(run.cap), run.ready_order())) !=
             run.iteration(2));
 }
 

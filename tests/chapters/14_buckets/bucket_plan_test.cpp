@@ -1,12 +1,12 @@
 // The rules of a bucket plan, with one case for each that fails if the rule is broken; what holds
 // for any list of gradients; and the broadcast of rank 0's plan.
-#include "14_buckets/bucket_plan.hpp"
+#include "14_buckets/plan_text.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "common/data/random.hpp"
-#include "tests/chapters/14_buckets/buckets_of.hpp"
+#include "tests/chapters/14_buckets/test_buckets.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
 
@@ -89,9 +89,9 @@ TEST_CASE("bucket plan: in ready order buckets stand as they were closed, the op
 TEST_CASE("bucket plan: gradients without elements keep their place in the order") {
     REQUIRE(assign_by_size(floats({0, 2, 0, 0}), {8}) == BucketAssignment{{0, 1}, {2, 3}});
     REQUIRE(assign_by_size(floats({0, 0}), {0}) == BucketAssignment{{0}, {1}});
-    const BucketPlan plan = first_plan(floats({0, 2, 0}), std::nullopt);
+    const BucketPlan plan = first_plan(floats({0, 2, 0}));
     REQUIRE(plan.places == std::vector<BucketPlan::Place>{{0, 0}, {0, 0}, {0, 16}});
-    REQUIRE(first_plan(floats({0}), std::nullopt).memory_bytes() == 0);
+    REQUIRE(first_plan(floats({0})).memory_bytes() == 0);
 }
 
 TEST_CASE("bucket plan: no gradients, no limits and impossible orders are refused") {
@@ -119,7 +119,7 @@ TEST_CASE("bucket plan: 1 MiB, then 25 MiB, unless a cap is given") {
 }
 
 TEST_CASE("bucket plan: the first iteration has one bucket a type, under any cap") {
-    const BucketPlan plan = first_plan(ones_of("fdfd"), 4);
+    const BucketPlan plan = first_plan(ones_of("fdfd"));
     REQUIRE(buckets_of(plan) == BucketAssignment{{1, 3}, {0, 2}});  // reversed
     REQUIRE(plan.buckets[0].type == ElementType::float64);
     REQUIRE(plan.buckets[0].bytes == 16);
@@ -127,18 +127,19 @@ TEST_CASE("bucket plan: the first iteration has one bucket a type, under any cap
 }
 
 TEST_CASE("bucket plan: with find_unused_parameters the list's buckets, the last first") {
-    REQUIRE(buckets_of(first_plan(floats({4, 1, 2, 3, 1}), 16, true)) ==
+    REQUIRE(buckets_of(first_plan(floats({4, 1, 2, 3, 1}), {16})) ==
             BucketAssignment{{4}, {1, 2, 3}, {0}});
     const std::size_t mib = std::size_t{1} << 18;  // floats
-    REQUIRE(buckets_of(first_plan(floats({mib, 24 * mib, mib, mib}), std::nullopt, true)) ==
-            BucketAssignment{{3}, {1, 2}, {0}});
+    REQUIRE(
+        buckets_of(first_plan(floats({mib, 24 * mib, mib, mib}), bucket_limits(std::nullopt))) ==
+        BucketAssignment{{3}, {1, 2}, {0}});
 }
 
 TEST_CASE("bucket plan: the rebuilt plan follows the ready order and is not reversed") {
-    REQUIRE(buckets_of(rebuilt_plan(floats({4, 1, 2, 3, 1}), 16, {4, 3, 2, 0, 1})) ==
+    REQUIRE(buckets_of(rebuilt_plan(floats({4, 1, 2, 3, 1}), {16}, {4, 3, 2, 0, 1})) ==
             BucketAssignment{{4, 3}, {2, 0}, {1}});
     const std::size_t mib = std::size_t{1} << 18;
-    REQUIRE(buckets_of(rebuilt_plan(floats({mib, 24 * mib, mib, mib}), std::nullopt,
+    REQUIRE(buckets_of(rebuilt_plan(floats({mib, 24 * mib, mib, mib}), bucket_limits(std::nullopt),
                                     {3, 2, 1, 0})) == BucketAssignment{{3}, {2, 1}, {0}});
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("bucket plan: every gradient begins at 64 bytes, and what the rules co
     GradientSizes gradients = floats({10, 16, 17, 1});
     gradients.push_back({"h", 33, ElementType::float16});
     gradients.push_back({"d", 9, ElementType::float64});
-    const BucketPlan plan = first_plan(gradients, std::nullopt);
+    const BucketPlan plan = first_plan(gradients);
     REQUIRE(buckets_of(plan) == BucketAssignment{{5}, {4}, {0, 1, 2, 3}});
     REQUIRE(plan.places ==
             std::vector<BucketPlan::Place>{{2, 0}, {2, 16}, {2, 32}, {2, 64}, {1, 0}, {0, 0}});
@@ -278,8 +279,9 @@ TEST_CASE("bucket plan: any list, any limits, any order") {
         REQUIRE(std::ranges::is_sorted(by_model, {}, [](const Order& b) { return b.front(); }));
         require_rules(gradients, limits, order, assign_by_size(gradients, limits, order));
 
-        const BucketPlan first = first_plan(gradients, limits[0], round % 2 == 1);
-        const BucketPlan rebuilt = rebuilt_plan(gradients, limits[0], order);
+        const BucketPlan first =
+            round % 2 == 1 ? first_plan(gradients, limits) : first_plan(gradients);
+        const BucketPlan rebuilt = rebuilt_plan(gradients, limits, order);
         require_layout(first);
         require_layout(rebuilt);
         REQUIRE(rebuilt.memory_bytes() == first.memory_bytes());
@@ -307,18 +309,18 @@ std::string refused_as_other_network(const std::string& what) {
 }  // namespace
 
 TEST_CASE("bucket plan: rank 0's plan arrives unchanged and replaces a rank's own") {
-    const BucketPlan of_rank_0 = rebuilt_plan(three_gradients, 8, {1, 2, 0});
+    const BucketPlan of_rank_0 = rebuilt_plan(three_gradients, {8}, {1, 2, 0});
     REQUIRE(buckets_of(of_rank_0) == BucketAssignment{{1}, {2}, {0}});
     REQUIRE(encode_plan(of_rank_0) ==
             "bucket_plan 3\nfloat 1  1 3\ndouble 1  2 20\nfloat 1  0 7\n");
     const BucketPlan here = decode_plan(encode_plan(of_rank_0), three_gradients);
     REQUIRE(here == of_rank_0);
-    REQUIRE(here != rebuilt_plan(three_gradients, 8, {0, 1, 2}));
+    REQUIRE(here != rebuilt_plan(three_gradients, {8}, {0, 1, 2}));
 }
 
 TEST_CASE("bucket plan: a plan for other gradients is refused, and the gradient is named") {
     const auto plan = [](const GradientSizes& gradients) {
-        return encode_plan(first_plan(gradients, std::nullopt));
+        return encode_plan(first_plan(gradients));
     };
     GradientSizes other = three_gradients;
     other[1].elements = 4;
@@ -335,16 +337,16 @@ TEST_CASE("bucket plan: a plan for other gradients is refused, and the gradient 
     REQUIRE(refusal(plan(other)) ==
             refused_as_other_network("names gradient 3, and this rank has 3"));
     REQUIRE(refusal(plan(three_gradients), other) == refused_as_other_network("lacks 'more'"));
-    BucketPlan twice = first_plan(three_gradients, std::nullopt);
+    BucketPlan twice = first_plan(three_gradients);
     twice.buckets[1].gradients = {0, 1, 0};
     REQUIRE(refusal(encode_plan(twice)) == refused_as_other_network("has 'weight' twice"));
-    BucketPlan missing = first_plan(three_gradients, std::nullopt);
+    BucketPlan missing = first_plan(three_gradients);
     missing.buckets[1].gradients = {0};
     REQUIRE(refusal(encode_plan(missing)) == refused_as_other_network("lacks 'bias'"));
 }
 
 TEST_CASE("bucket plan: a damaged plan is refused") {
-    const std::string good = encode_plan(rebuilt_plan(three_gradients, 8, {1, 2, 0}));
+    const std::string good = encode_plan(rebuilt_plan(three_gradients, {8}, {1, 2, 0}));
     REQUIRE(refusal(good) == "(nothing)");
     for (const char* text :
          {"", "hello", "bucket_plan", "bucket_plan x", "bucket_plan -1", "bucket_plan 1 float",
@@ -352,33 +354,8 @@ TEST_CASE("bucket plan: a damaged plan is refused") {
           "bucket_plan 1 float 1 0 99999999999999999999", "bucket_plan 18446744073709551615"})
         REQUIRE(refusal(text) == damaged_text);
     REQUIRE(refusal(good + "1") == damaged_text);
-}
-
-TEST_CASE("bucket plan: every damage is noticed, and none does harm") {
-    Random random(11);
-    GradientSizes gradients = ones_of("ffdffhfdfbhffbdfffhd");
-    for (GradientSize& gradient : gradients)
-        gradient.elements = 10 + random.below(100);
-    const BucketPlan plan = rebuilt_plan(gradients, 700, random_order(random, gradients.size()));
-    REQUIRE(plan.buckets.size() > 5);
-    const std::string good = encode_plan(plan);
-    const auto require_refused_or_same = [&](const std::string& text) {
-        INFO(text);
-        bool is_refused_or_same = false;
-        try {
-            is_refused_or_same = decode_plan(text, gradients) == plan;
-        } catch (const std::runtime_error&) {
-            is_refused_or_same = true;
-        }
-        REQUIRE(is_refused_or_same);
-    };
     for (std::size_t length = 0; length < good.size() - 1; length++)
-        REQUIRE(refusal(good.substr(0, length), gradients) != "(nothing)");
-    for (std::size_t i = 0; i < good.size(); i++) {
-        for (const char c : {'0', '1', '5', '9', ' ', '\n', 'f', '-', '\0', '\xff'})
-            require_refused_or_same(good.substr(0, i) + c + good.substr(i + 1));
-        require_refused_or_same(good.substr(0, i) + good.substr(i + 1));
-    }
+        REQUIRE(refusal(good.substr(0, length)) != "(nothing)");
 }
 
 }  // namespace ddp::test

@@ -8,7 +8,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
-#include "tests/chapters/14_buckets/three_gradients.hpp"
+#include "tests/chapters/14_buckets/test_buckets.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
@@ -88,7 +88,7 @@ TEST_CASE("flat buffers: backward writes into the buckets; a tied parameter has 
     w->value.copy_from(Values{3}), v->value.copy_from(Values{7});
     const Parameters parameters = learned_parameters({w, v, w});
     const auto memory = std::make_shared<Buffer<float>>(std::size_t{32});
-    const BucketPlan plan = first_plan(gradient_sizes(parameters), std::nullopt);
+    const BucketPlan plan = first_plan(gradient_sizes(parameters));
     REQUIRE(plan.memory_bytes() == 2 * 64);
     const FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, 32);
     Tape tape(device);
@@ -103,7 +103,7 @@ TEST_CASE("flat buffers: another plan moves what is present, and nothing else") 
     Three three;
     three.parameters[0]->gradient_for_writing().copy_from(counted(5, 100));
     three.parameters[1]->gradient_for_writing().copy_from(counted(20, 200));
-    three.buffers.arrange(first_plan(gradient_sizes(three.parameters), std::nullopt));
+    three.buffers.arrange(first_plan(gradient_sizes(three.parameters)));
     Values expected(64, 0.0f);
     put(expected, 0, counted(5, 100));
     put(expected, 16, counted(20, 200));
@@ -122,8 +122,7 @@ TEST_CASE("flat buffers: gradients that were there before move in") {
     parameters[1]->gradient_for_writing().copy_from(counted(2, 8));
     auto memory = std::make_shared<Buffer<float>>(counted(32, 500));  // with another owner
     {
-        const FlatBuffers buffers(device, parameters,
-                                  first_plan(gradient_sizes(parameters), std::nullopt),
+        const FlatBuffers buffers(device, parameters, first_plan(gradient_sizes(parameters)),
                                   {memory, memory->data()}, 32);
         Values expected(32, 0.0f);
         put(expected, 16, counted(2, 8));
@@ -147,7 +146,7 @@ TEST_CASE("flat buffers: an absent gradient's part is set to 0, and only that") 
 TEST_CASE("flat buffers: too little memory and plans for others are refused") {
     Device device;
     const Parameters parameters{make(device, "a", 3), make(device, "b", 17)};
-    const BucketPlan plan = first_plan(gradient_sizes(parameters), std::nullopt);
+    const BucketPlan plan = first_plan(gradient_sizes(parameters));
     const auto memory = std::make_shared<Buffer<float>>(std::size_t{48});
     const auto with = [&](const BucketPlan& plan, std::size_t size) {
         return thrown<std::invalid_argument>([&] {
@@ -191,7 +190,7 @@ Training train(const std::string& name, bool with_views) {
         name == "mlp" ? make_mlp(device, random, {784, 33, 21, 10}) : make_cnn(device, random);
     const Parameters parameters = learned_parameters(model->parameters());
     const GradientSizes sizes = gradient_sizes(parameters);
-    const BucketPlan plan = first_plan(sizes, std::nullopt);
+    const BucketPlan plan = first_plan(sizes);
     const auto memory = std::make_shared<Buffer<float>>(plan.memory_bytes() / sizeof(float));
     std::optional<FlatBuffers> buffers;
     if (with_views)
@@ -209,7 +208,7 @@ Training train(const std::string& name, bool with_views) {
                               order.push_back(buffers->index_of(ready));
                       });
         if (with_views && pass == 2)
-            buffers->arrange(rebuilt_plan(sizes, 2000, order));
+            buffers->arrange(rebuilt_plan(sizes, {2000}, order));
         if (pass % 2 == 1) {
             optimizer.step();
             optimizer.zero_gradients();
@@ -265,7 +264,7 @@ TEST_CASE("flat buffers: the device keeps no second set of gradients") {
     Device device;
     const Parameters parameters{make(device, "a", 100'000), make(device, "b", 50'000)};
     const std::size_t values = device.memory().live_bytes;
-    const BucketPlan plan = first_plan(gradient_sizes(parameters), std::nullopt);
+    const BucketPlan plan = first_plan(gradient_sizes(parameters));
     const auto memory = std::make_shared<Buffer<float>>(plan.memory_bytes() / sizeof(float));
     const FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, memory->size());
     const PlainSgd optimizer(parameters, 0.1);

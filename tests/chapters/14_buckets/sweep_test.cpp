@@ -1,5 +1,5 @@
 // The sweep: its model, computed by hand, and its prediction for a simulated link.
-#include "14_buckets/show/sweep.hpp"
+#include "14_buckets/show/reports.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 #include <set>
 #include <sstream>
 
-#include "14_buckets/show/plan_report.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -23,7 +22,7 @@ GradientSizes three() {
 }
 
 BucketPlan plan_of(std::size_t cap) {
-    return rebuilt_plan(three(), cap, {0, 1, 2});
+    return rebuilt_plan(three(), {cap}, {0, 1, 2});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "tests/chapters/14_buckets/three_gradients.hpp"
+#include "tests/chapters/14_buckets/test_buckets.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
 
@@ -79,7 +79,7 @@ TEST_CASE("anomaly search: every place of a large bucket is searched") {
     Device device;
     const int size = 300'007;
     const Parameters parameters{make(device, "large", size)};
-    const BucketPlan plan = first_plan(gradient_sizes(parameters), std::nullopt);
+    const BucketPlan plan = first_plan(gradient_sizes(parameters));
     const std::size_t elements = plan.memory_bytes() / sizeof(float);
     const auto memory = std::make_shared<Buffer<float>>(elements);
     const FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, elements);

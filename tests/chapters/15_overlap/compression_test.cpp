@@ -29,7 +29,7 @@ class Gradients {
           communicator_(make_communicator("native", rank, 1 << 20)),
           parameters_{make("wide", {12, 7}), make("bias", {5}), make("conv", {4, 3, 3, 3}),
                       make("tall", {9, 16})} {
-        BucketPlan plan = rebuilt_plan(gradient_sizes(parameters_), 400, {3, 2, 1, 0});
+        BucketPlan plan = rebuilt_plan(gradient_sizes(parameters_), {400}, {3, 2, 1, 0});
         memory_ = communicator_->allocate<float>(plan.memory_bytes() / sizeof(float));
         buffers_.emplace(device_, parameters_, std::move(plan), memory_.share(), memory_.size());
     }

@@ -1,7 +1,6 @@
 // What the chapter shows beside its training: accumulation, sending orders, and training by hook.
-#include "tests/bench/15_overlap/accumulation.hpp"
+#include "tests/bench/15_overlap/lessons.hpp"
 #include "tests/bench/15_overlap/hook_training.hpp"
-#include "tests/bench/15_overlap/out_of_order.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "15_overlap/show/step_watch.hpp"
+#include "15_overlap/support/step_watch.hpp"
 
 namespace ddp {
 

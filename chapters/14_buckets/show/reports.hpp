@@ -1,7 +1,9 @@
 #pragma once
-// How large should a bucket be? Predicts and measures the time from the beginning of backward until
-// the last bucket is reduced, over a simulated link.
+// Which gradients travel together? And how large should a bucket be? The time from the beginning of
+// backward until the last bucket is reduced, over a simulated link, is predicted and measured.
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,13 @@
 #include "14_buckets/bucket_plan.hpp"
 
 namespace ddp {
+
+// Prints the buckets of three networks, in the first iteration and in all later ones. `cap_bytes`
+// as in bucket_limits. Writes a row for each gradient to the file `csv` (empty: none).
+void show_plans(std::optional<std::size_t> cap_bytes, std::uint64_t seed,
+                const std::filesystem::path& csv);
+
+// ---- The sweep (sweep.cpp)
 
 // Returns the seconds that the Communicator needs for an all-reduce of `bytes`: one latency for few
 // bytes (one-shot), two for more (two-shot, 09_all_reduce).

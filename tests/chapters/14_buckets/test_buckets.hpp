@@ -1,5 +1,6 @@
 #pragma once
-// Three small gradients in two buckets, whose memory a test reads and writes.
+// What the tests of buckets share: the gradients in a plan's buckets, and three small gradients in
+// two buckets, whose memory a test reads and writes.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,14 @@
 namespace ddp::test {
 
 using Values = std::vector<float>;
+
+// Returns the gradients of each bucket of the plan.
+inline BucketAssignment buckets_of(const BucketPlan& plan) {
+    BucketAssignment buckets;
+    for (const BucketPlan::Bucket& bucket : plan.buckets)
+        buckets.push_back(bucket.gradients);
+    return buckets;
+}
 
 inline std::shared_ptr<Parameter> make(Device& device, const std::string& name, int size) {
     return std::make_shared<Parameter>(
@@ -21,7 +30,7 @@ struct Three {
     Three()
         : parameters{make(device, "a", 5), make(device, "b", 20), make(device, "c", 3)},
           memory(std::make_shared<Buffer<float>>(std::size_t{64})),
-          buffers(device, parameters, rebuilt_plan(gradient_sizes(parameters), 90, {2, 1, 0}),
+          buffers(device, parameters, rebuilt_plan(gradient_sizes(parameters), {90}, {2, 1, 0}),
                   {memory, memory->data()}, 64) {}
 
     Values all() {
