@@ -21,7 +21,7 @@ double first_begin(const std::vector<StreamSpan>& spans) {
 
 struct StepOfRank {
     double begin_s = std::numeric_limits<double>::infinity(), end_s = 0;
-    double compute_s = 0, communication_s = 0, exposed_s = 0;
+    double compute_s = 0, backward_s = 0, communication_s = 0, exposed_s = 0;
 };
 
 std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
@@ -35,26 +35,36 @@ std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
             step.exposed_s += length_s;
         else
             (span.track == "compute" ? step.compute_s : step.communication_s) += length_s;
+        if (span.what.starts_with("backward"))
+            step.backward_s += length_s;
     }
     return ranks;
 }
 
 }  // namespace
 
-void show_timeline(const TwoSteps& steps, const std::string& note) {
-    Table table("One step, and one without overlap",
-                {"overlap", "rank", "the step", "computing", "communicating", "exposed"});
+void show_timeline(const TwoSteps& steps, const std::filesystem::path& csv,
+                   const std::string& note) {
+    Table table("One step, and one without overlap", {"overlap", "rank", "the step", "computing",
+                                                      "backward", "communicating", "exposed"});
+    CsvWriter file(
+        csv.empty() ? csv : beside(csv, "steps"),
+        {"overlap", "rank", "step_s", "compute_s", "backward_s", "communication_s", "exposed_s"});
     const auto add = [&](const std::string& overlap, const std::vector<StreamSpan>& spans) {
-        for (const auto& [rank, step] : steps_by_rank(spans))
-            table.row({overlap, std::to_string(rank), format_seconds(step.end_s - step.begin_s),
-                       format_seconds(step.compute_s), format_seconds(step.communication_s),
-                       format_seconds(step.exposed_s)});
+        for (const auto& [rank, step] : steps_by_rank(spans)) {
+            const double whole_s = step.end_s - step.begin_s;
+            table.row({overlap, std::to_string(rank), format_seconds(whole_s),
+                       format_seconds(step.compute_s), format_seconds(step.backward_s),
+                       format_seconds(step.communication_s), format_seconds(step.exposed_s)});
+            file.row({overlap, rank, whole_s, step.compute_s, step.backward_s, step.communication_s,
+                      step.exposed_s});
+        }
     };
     add("as asked", steps.usual);
     add("none", steps.without_overlap);
     table.note(
-        "Exposed: how long the compute stream waits for gradients. Communicating includes waiting "
-        "for other ranks.");
+        "Computing includes backward. Exposed: how long the compute stream waits for gradients. "
+        "Communicating includes waiting for other ranks.");
     if (!note.empty())
         table.note(note);
     std::cout << table << "\n";
@@ -77,10 +87,10 @@ void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
 
 void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace) {
     const bool shares_cores = kernels_run_on_cpu && !common.link;
-    show_timeline(steps, shares_cores
-                             ? "Without a link, overlap hides little on a CPU: the cores that "
-                               "add and copy the buckets are those that compute backward."
-                             : "");
+    show_timeline(steps, common.csv,
+                  shares_cores ? "Without a link, overlap hides little on a CPU: the cores that "
+                                 "add and copy the buckets are those that compute backward."
+                               : "");
     write_timeline(common.csv, steps);
     add_to_trace(trace, steps.usual);
     trace.write();

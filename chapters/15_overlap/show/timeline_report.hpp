@@ -8,9 +8,11 @@
 
 namespace ddp {
 
-// Prints for each rank how long its steps were, and how much of the communication ran beside
-// computation; `note` stands below the table.
-void show_timeline(const TwoSteps& steps, const std::string& note = "");
+// Prints for each rank how long its steps took, and backward, communication and the exposed part of
+// it within them; `note` stands below the table. Writes the same to a table beside `csv`
+// (out/overlap.csv gives out/overlap_steps.csv), unless it is empty.
+void show_timeline(const TwoSteps& steps, const std::filesystem::path& csv,
+                   const std::string& note = "");
 
 // Writes a table overlap,rank,stream,name,begin_ms,end_ms beside the run's own: with `name`
 // "timeline", out/overlap.csv gives out/overlap_timeline.csv. Each step begins at 0. Writes none if

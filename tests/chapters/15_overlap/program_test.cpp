@@ -91,9 +91,9 @@ TEST_CASE("overlap: the network learns, and the parts of a step are printed and 
                       "12",     "--learning-rate", "0.05",     "--trace", trace};
     const ProgramRun run = program.run(words);
     for (const char* part :
-         {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without", "communicating  exposed",
-          "A step over a simulated link as slow as backward, ", " (medians of 20)",
-          "add and copy the buckets are those", "Memory of a rank",
+         {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without",
+          "backward  communicating  exposed", "A step over a simulated link as slow as backward, ",
+          " (medians of 20)", "add and copy the buckets are those", "Memory of a rank",
           "gradients, in 2 buckets  7.11 MiB",
           "The parameters of all 4 ranks are equal to the bit"})
         REQUIRE(run.count(part) == 1);
@@ -181,7 +181,7 @@ TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     const Pictures data(120, 20);
     const Words words =
         Words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "2"} + fast_link;
-    // PyTorch's sizes: the first bucket is closed behind linear2, although its cap is 1 MiB.
+    // PyTorch's sizes: the first bucket is closed after linear2, although its cap is 1 MiB.
     REQUIRE(program.run(words + Words{"--default-caps"}).count("gradients, in 2 buckets") == 1);
     REQUIRE(program.run(words + Words{"--cap", "25"}).count("gradients, in 1 bucket ") == 1);
     REQUIRE(program.run(words + Words{"--hook", "noop"}).count("Nothing was sent") == 1);

@@ -281,13 +281,17 @@ TEST_CASE("timeline: the report says what was exposed, and the files begin at 0"
         {0, "compute", waiting_for_gradients, 200.030, 200.038},
         {0, "communication", "bucket 0, 1 MiB", 200.030, 200.038},
     };
-    const std::string text = printed([&] { show_timeline({spans, without}); });
+    const TemporaryFolder folder;
+    const std::string text = printed([&] { show_timeline({spans, without}, folder / "run.csv"); });
     CAPTURE(text);
     const auto line = [&](const std::string& part) { return has(text, part); };
-    REQUIRE(line("as asked     0   32.0 ms    30.0 ms        8.00 ms  2.00 ms"));
-    REQUIRE(line("as asked     1   18.0 ms    10.0 ms        8.00 ms  8.00 ms"));
-    REQUIRE(line("none         0   38.0 ms    30.0 ms        8.00 ms  8.00 ms"));
-    const TemporaryFolder folder;
+    REQUIRE(line("as asked     0   32.0 ms    30.0 ms   20.0 ms        8.00 ms  2.00 ms"));
+    REQUIRE(line("as asked     1   18.0 ms    10.0 ms       0 s        8.00 ms  8.00 ms"));
+    REQUIRE(line("none         0   38.0 ms    30.0 ms   30.0 ms        8.00 ms  8.00 ms"));
+    const Csv steps = read_csv(folder / "run_steps.csv");
+    REQUIRE(steps.number(0, "backward_s") == Approx(0.020));
+    REQUIRE(steps.number(0, "communication_s") == Approx(0.008));
+    REQUIRE(steps.number(0, "exposed_s") == Approx(0.002));
     write_timeline(folder / "run.csv", {spans, without});
     const Csv csv = read_csv(folder / "run_timeline.csv");
     REQUIRE(csv.rows.size() == 10);
