@@ -74,7 +74,7 @@ void AnomalySearch::require_finite() {
                 ": the steps are too long, or the loss divides by zero");
     }
     throw std::runtime_error(
-        "the gap behind a gradient is infinite or no number: a kernel has written beyond its "
+        "the gap after a gradient is infinite or no number: a kernel has written beyond its "
         "gradient");
 }
 

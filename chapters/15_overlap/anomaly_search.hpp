@@ -1,7 +1,7 @@
 #pragma once
-// The search behind --detect-anomaly: which gradient is infinite or no number (NaN)? It looks at
+// The search of --detect-anomaly: which gradient is infinite or no number (NaN)? It looks at
 // this rank's own gradients, before an average mixes them with other ranks'; afterwards all ranks
-// have the NaN, and nobody can say whose it was.
+// have the NaN, and its origin is lost.
 #include "14_buckets/flat_buffers.hpp"
 
 namespace ddp {
@@ -14,7 +14,7 @@ class AnomalySearch {
     // Enqueues on `stream` a search in `bucket`, a view returned by gradients.bucket(). It costs
     // one pass over the bucket's memory.
     void search(const Tensor& bucket, Stream& stream);
-    // Waits for the device's stream, which must be behind all searches. Throws std::runtime_error
+    // Waits for the device's stream, which must wait for all searches. Throws std::runtime_error
     // naming the parameter if a search since the last call has found NaN or infinity; the first in
     // memory if there are several.
     void require_finite();

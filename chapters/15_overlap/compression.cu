@@ -53,7 +53,7 @@ BucketHook compressed_average(Communicator& communicator, const FlatBuffers& gra
 template BucketHook compressed_average<__half>(Communicator&, const FlatBuffers&, Divide);
 template BucketHook compressed_average<__nv_bfloat16>(Communicator&, const FlatBuffers&, Divide);
 
-// Counts every gradient in 16 bits, and a gap behind each.
+// Counts every gradient in 16 bits, and a gap after each.
 std::size_t compressed_arena_bytes(const Module& model) {
     std::size_t bytes = SharedArena::unit;
     for (const auto& parameter : model.parameters())

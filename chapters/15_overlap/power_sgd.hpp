@@ -82,7 +82,7 @@ std::size_t power_sgd_arena_bytes(const Module& model, int matrix_rank);
 // Returns the bytes that a rank passes to the all-reduces of a compressed step.
 std::size_t power_sgd_bytes(const Parameters& parameters, const PowerSgdOptions& options);
 
-// Makes `count` vectors of `length` numbers, stored one behind the other, perpendicular to each
+// Makes `count` vectors of `length` numbers, stored one after the other, perpendicular to each
 // other and of norm 1 (Gram and Schmidt, applied twice so that rounding errors do not add up). A
 // vector that is a combination of earlier ones is replaced by a random one: otherwise that column
 // would stay zero. Enqueues only.

@@ -7,7 +7,6 @@
 #include "16_recipe/clip_gradients.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "02_kernels/block_reduce.hpp"
@@ -50,24 +49,23 @@ LaunchShape shape_for_squares(std::size_t n) {
     return shape;
 }
 
+std::size_t threads_of(const LaunchShape& shape) {
+    return std::size_t{shape.grid.x} * shape.block.x;
+}
+
 // Returns the sum of the squares of all gradients, one number on the device.
 BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gradients) {
-    // First count all threads: each leaves one sum.
-    std::size_t threads = 0;
-    for (const Tensor& gradient : gradients) {
-        const LaunchShape shape = shape_for_squares(gradient.size());
-        threads += std::size_t{shape.grid.x} * shape.block.x;
-    }
+    std::size_t threads = 0;  // each leaves one sum
+    for (const Tensor& gradient : gradients)
+        threads += threads_of(shape_for_squares(gradient.size()));
     const BasicTensor<double> sums(device, {static_cast<int>(threads)}), all(device, {1});
-    // Then a launch for each gradient, whose threads write after the previous gradient's sums.
-    std::size_t next = 0;
+    std::size_t next = 0;  // a gradient's threads write after those of the one before
     for (const Tensor& gradient : gradients) {
         const LaunchShape shape = shape_for_squares(gradient.size());
         launch(device.stream(), shape, add_squares, gradient.size(), gradient.data(),
                sums.data() + next);
-        next += std::size_t{shape.grid.x} * shape.block.x;
+        next += threads_of(shape);
     }
-    // Last, the sums become one.
     const BlockReduce how;
     const BasicTensor<double> scratch(device, {static_cast<int>(scratch_elements(how, threads))});
     block_reduce<ReduceOp::sum>(how, threads, static_cast<const double*>(sums.data()), all.data(),
@@ -77,8 +75,7 @@ BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gr
 
 }  // namespace
 
-Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_if_nonfinite,
-                      const AddRanks& add_ranks) {
+Tensor clip_grad_norm(const Parameters& parameters, double max_norm, const AddRanks& add_ranks) {
     if (!(max_norm > 0))
         throw std::invalid_argument("the largest norm of the gradients is " +
                                     std::to_string(max_norm) +
@@ -97,11 +94,6 @@ Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_
     const Tensor norm(device, {1}), factor(device, {1});
     launch(device.stream(), {1, 1}, finish_norm, sum.data(), static_cast<float>(max_norm),
            norm.data(), factor.data());
-    // The host looks at the norm, and waits for it, only if the caller asks for that.
-    if (error_if_nonfinite && !std::isfinite(norm.to_host()[0]))
-        throw std::runtime_error(
-            "the norm of the gradients is infinite or no number, so they cannot be clipped: the "
-            "steps are too long, or the loss divides by zero");
     for (const Tensor& gradient : gradients)
         launch(device.stream(), grid_for(gradient.size()), multiply_by, gradient.size(),
                factor.data(), gradient.data());

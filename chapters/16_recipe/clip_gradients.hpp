@@ -13,18 +13,12 @@ namespace ddp {
 
 // Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1, where `norm` is the
 // length of all gradients taken as one vector. Returns the norm before clipping, one number on the
-// device. Parameters without a gradient are left out. Ranks with the same gradients get the same
-// bits, without a message.
-//
-// Enqueues only, unless `error_if_nonfinite`: then it waits for the device, and throws
-// std::runtime_error if the norm is infinite or NaN. Otherwise such a norm leaves NaN in the
-// gradients, as in PyTorch. Throws std::invalid_argument if there is no gradient, or if max_norm is
-// not a positive number.
-//
-// If the ranks have different gradients, `add_ranks` enqueues the sum over the ranks, in place, of
-// this rank's sum of squares.
+// device. Enqueues only. Ranks with the same gradients get the same bits, without a message; if
+// they have different ones, `add_ranks` enqueues the sum over the ranks, in place, of this rank's
+// sum of squares. An infinite norm leaves NaN in the gradients, as in PyTorch. Throws
+// std::invalid_argument if there is no gradient, or if max_norm is not a positive number.
 using AddRanks = std::function<void(const BasicTensor<double>& sum_of_squares)>;
 Tensor clip_grad_norm(const Parameters& parameters, double max_norm,
-                      bool error_if_nonfinite = false, const AddRanks& add_ranks = {});
+                      const AddRanks& add_ranks = {});
 
 }  // namespace ddp

@@ -1,7 +1,6 @@
 #pragma once
 // Dropout: in training a random share of the numbers becomes 0, a different one in every step.
-// (Srivastava et al., 2014; torch.nn.Dropout.) The share of the mask that belongs to a sample
-// depends on the sample alone, not on the rank that computes it.
+// (Srivastava et al., 2014; torch.nn.Dropout.) A sample's mask does not depend on the rank.
 //
 //     DropoutMasks masks(seed);
 //     model.add<Dropout>("dropout1", 0.1, masks);
@@ -26,9 +25,8 @@ class DropoutMasks {
   public:
     explicit DropoutMasks(std::uint64_t seed) : seed_(seed) {}
 
-    // Chooses the masks; call it before every forward in training. The same arguments give the same
-    // masks. Throws std::invalid_argument unless samples and stride are positive and `first` is not
-    // negative.
+    // Chooses the masks; call it before every forward in training. Throws std::invalid_argument
+    // unless samples and stride are positive and `first` is not negative.
     void begin(const DropoutStep& step);
 
     std::uint64_t seed() const { return seed_; }
@@ -46,9 +44,8 @@ class Dropout : public Module {
     Dropout(std::string name, double probability, const DropoutMasks& masks);
 
     // In training, replaces each number by 0 or by itself / (1 - probability), so that the expected
-    // value stays the same; in evaluation, returns the input. The first dimension is the samples,
-    // or a multiple of them: [batch, ...] or [batch * tokens, ...]. Throws std::logic_error if it
-    // is neither.
+    // value stays the same; in evaluation, returns the input. Throws std::logic_error unless the
+    // first dimension is the samples, or a multiple of them: [batch * tokens, ...].
     Variable forward(Variable input) override;
 
   private:

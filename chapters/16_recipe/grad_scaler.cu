@@ -41,22 +41,15 @@ Tensor make_flag(Device& device, Communicator* communicator) {
 
 }  // namespace
 
-// Without a communicator: each rank looks for itself.
-GradScaler::GradScaler(Device& device, const GradScalerOptions& options)
-    : GradScaler(device, nullptr, options) {}
-
-GradScaler::GradScaler(Device& device, Communicator& communicator, const GradScalerOptions& options)
-    : GradScaler(device, &communicator, options) {}
-
 // `!(a > b)` also refuses a NaN, for which every comparison is false.
-GradScaler::GradScaler(Device& device, Communicator* communicator, const GradScalerOptions& options)
+GradScaler::GradScaler(Device& device, const GradScalerOptions& options, Communicator* communicator)
     : device_(device),
       communicator_(communicator),
       options_(options),
-      state_{static_cast<float>(options.initial_scale), 0},
+      scale_(static_cast<float>(options.initial_scale)),
       found_(make_flag(device, communicator)) {
     if (!(options.growth_factor > 1) || !(options.backoff_factor > 0) ||
-        !(options.backoff_factor < 1) || !(state_.scale > 0) || options.growth_interval < 1)
+        !(options.backoff_factor < 1) || !(scale_ > 0) || options.growth_interval < 1)
         throw std::invalid_argument(
             "a scaler needs a growth factor above 1, a backoff factor between 0 and 1, and a "
             "positive initial scale and growth interval, such as 2, 0.5, 65536 and 2000");
@@ -76,8 +69,8 @@ void GradScaler::unscale(const Parameters& parameters) {
 
 // Unscales some of the gradients on a stream of the caller's: a bucket, for example.
 void GradScaler::unscale_part(const Tensor& gradients, Stream& stream) {
-    launch(stream, grid_for(gradients.size()), multiply_and_search, gradients.size(),
-           1.0f / state_.scale, gradients.data(), found_.data());
+    launch(stream, grid_for(gradients.size()), multiply_and_search, gradients.size(), 1.0f / scale_,
+           gradients.data(), found_.data());
     is_unscaled_ = true;
 }
 
@@ -98,11 +91,13 @@ void GradScaler::update() {
     if (!overflowed_)
         throw std::logic_error("there was no step() since the last update()");
     // Halve after an overflow; double after growth_interval steps without one.
-    if (*overflowed_) {
-        state_ = {state_.scale * static_cast<float>(options_.backoff_factor), 0};
-    } else if (++state_.good_steps == options_.growth_interval) {
-        const float grown = state_.scale * static_cast<float>(options_.growth_factor);
-        state_ = {std::isfinite(grown) ? grown : state_.scale, 0};
+    good_steps_ = *overflowed_ ? 0 : good_steps_ + 1;
+    if (*overflowed_)
+        scale_ *= static_cast<float>(options_.backoff_factor);
+    if (good_steps_ == options_.growth_interval) {
+        const float grown = scale_ * static_cast<float>(options_.growth_factor);
+        scale_ = std::isfinite(grown) ? grown : scale_;
+        good_steps_ = 0;
     }
     fill(found_, 0.0f);
     is_unscaled_ = false;

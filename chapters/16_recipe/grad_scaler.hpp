@@ -1,8 +1,7 @@
 #pragma once
 // Loss scaling: the loss is multiplied before backward, and the gradients are divided after it, so
 // that small gradients do not round to 0 on their way through 16-bit numbers. (Micikevicius et al.,
-// "Mixed Precision Training", 2018; torch.amp.GradScaler, and ShardedGradScaler of
-// torch/distributed/fsdp/sharded_grad_scaler.py.)
+// 2018; torch.amp.GradScaler, and torch.distributed.fsdp's ShardedGradScaler.)
 //
 //     GradScaler scaler(device);
 //     for each batch:
@@ -26,34 +25,23 @@ struct GradScalerOptions {
     int growth_interval = 2000;   // steps
 };
 
-// A checkpoint needs this to continue with the same scales.
-struct GradScalerState {
-    float scale = 0;
-    int good_steps = 0;  // since the scale was last changed
-
-    bool operator==(const GradScalerState&) const = default;
-};
-
 class GradScaler {
   public:
-    // Looks at this rank's gradients alone, and sends nothing. That is enough if all ranks have the
-    // same gradients, as DistributedDataParallel leaves them. `device` must outlive this object.
-    // Throws std::invalid_argument unless the growth factor is above 1, the backoff factor between
-    // 0 and 1, and the initial scale and the interval positive.
-    explicit GradScaler(Device& device, const GradScalerOptions& options = {});
-    // For ranks whose gradients differ: step() asks all ranks, by an all-reduce of one number, and
-    // no rank steps if any has found an overflow. All ranks make the same calls in the same order.
-    // `communicator` must outlive this object.
-    GradScaler(Device& device, Communicator& communicator, const GradScalerOptions& options = {});
+    // Without a communicator it looks at this rank's gradients alone, and sends nothing: enough if
+    // all ranks have the same gradients, as DistributedDataParallel leaves them. With one, step()
+    // asks all ranks, by an all-reduce of one number, and no rank steps if any has found an
+    // overflow. All that is passed must outlive this object. Throws std::invalid_argument for
+    // options that make no sense.
+    explicit GradScaler(Device& device, const GradScalerOptions& options = {},
+                        Communicator* communicator = nullptr);
 
     // Returns the factor for backward.
-    float scale() const { return state_.scale; }
+    float scale() const { return scale_; }
 
     // Divides the gradients by the scale and searches them for infinity and NaN, in one pass.
     // Enqueues only. Throws std::logic_error for a second call before update().
     void unscale(const Parameters& parameters);
     // Does the same with a part of the gradients, on `stream`, which must be done before step().
-    // Can be called for several parts.
     void unscale_part(const Tensor& gradients, Stream& stream);
     // Steps, unless infinity or NaN was found; returns whether it has. Unscales first if nothing
     // has been unscaled since update(). Waits for the device.
@@ -61,17 +49,12 @@ class GradScaler {
     // Changes the scale for the next step. Throws std::logic_error without a step() before it.
     void update();
 
-    // Return and replace the state between update() and the next unscale().
-    const GradScalerState& state() const { return state_; }
-    void set_state(const GradScalerState& state) { state_ = state; }
-
   private:
-    GradScaler(Device& device, Communicator* communicator, const GradScalerOptions& options);
-
     Device& device_;
     Communicator* communicator_;
     const GradScalerOptions options_;
-    GradScalerState state_;
+    float scale_;
+    int good_steps_ = 0;  // since the scale was last changed
     Tensor found_;  // 1 if this rank (or, after step, any rank) has found infinity or NaN; else 0
     bool is_unscaled_ = false;
     std::optional<bool> overflowed_;  // in the last step()

@@ -35,7 +35,7 @@ void for_each_batch(Loader& loader, int steps, std::uint64_t seed, int part, int
     }
 }
 
-// Returns the values, or the gradients, of all parameters, one behind the other.
+// Returns the values, or the gradients, of all parameters, one after the other.
 std::vector<float> values_of(const Parameters& parameters, bool are_gradients = false) {
     std::vector<float> values;
     for (const auto& parameter : parameters) {
@@ -179,9 +179,8 @@ void convert_products(Sequential& model, const std::string& products) {
 }
 
 GradScaler make_scaler(Device& device, Communicator& communicator, const MixedVariant& variant) {
-    return variant.found_inf == FoundInf::in_its_own_and_asks
-               ? GradScaler(device, communicator, variant.scaler)
-               : GradScaler(device, variant.scaler);
+    const bool asks = variant.found_inf == FoundInf::in_its_own_and_asks;
+    return GradScaler(device, variant.scaler, asks ? &communicator : nullptr);
 }
 
 // Returns a hook that divides the rank's own gradients and searches them, before the average.

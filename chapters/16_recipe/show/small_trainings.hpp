@@ -1,5 +1,5 @@
 #pragma once
-// The small trainings behind the tables: clipping, dropout and loss scaling on several ranks, done
+// The small trainings of the tables: clipping, dropout and loss scaling on several ranks, done
 // right and done wrong, and what 16-bit products lose.
 #include <cstdint>
 #include <functional>

@@ -71,7 +71,7 @@ TEST_CASE("anomaly search: a write into a gap is noticed") {
     three.write(3, {float_infinity});  // c has elements 0 to 2
     three.search(0);
     REQUIRE(complaint(three.anomalies) ==
-            "the gap behind a gradient is infinite or no number: a kernel has written beyond its "
+            "the gap after a gradient is infinite or no number: a kernel has written beyond its "
             "gradient");
 }
 

@@ -29,7 +29,7 @@ class Branches : public Module {
 };
 std::unique_ptr<Module> make_branches(Device& device, Random& random);
 
-// A convolution and a BatchNorm, which has buffers, and a layer behind them.
+// A convolution and a BatchNorm, which has buffers, and a layer after them.
 std::unique_ptr<Module> make_normed(Device& device, Random& random);
 
 // Each bucket that was sent.

@@ -162,17 +162,13 @@ TEST_CASE("clip: the norm counts every element once, and its bits are the same e
     }
 }
 
-TEST_CASE("clip: an infinite norm is an error if asked for, and leaves NaN otherwise") {
+TEST_CASE("clip: an infinite norm leaves NaN") {
     Device device;
     for (const float bad : {infinity, nan_value}) {
         const Parameters parameters{with_gradient(device, {1, bad, 2})};
-        REQUIRE(has(message_of([&] { clip_grad_norm(parameters, 1, true); }),
-                    "the norm of the gradients is infinite or no number"));
-        REQUIRE(parameters[0]->gradient().to_host()[2] == 2);  // untouched
         REQUIRE_FALSE(std::isfinite(clip_grad_norm(parameters, 1).to_host()[0]));
         REQUIRE(std::isnan(parameters[0]->gradient().to_host()[1]));
     }
-    REQUIRE(clip_grad_norm({with_gradient(device, {3, 4})}, 1, true).to_host()[0] == 5);
 }
 
 TEST_CASE("clip: what makes no sense is refused") {
@@ -186,7 +182,7 @@ TEST_CASE("clip: what makes no sense is refused") {
             "there is no gradient to clip: clip after backward");
 }
 
-TEST_CASE("clip: behind the average, ranks do what one rank does") {
+TEST_CASE("clip: after the average, ranks do what one rank does") {
     const Recipe recipe{.max_norm = 0.25};
     const Values one = learn(1, recipe);
     REQUIRE(largest_difference(one, learn(1, {})) > 1e-2);  // it does clip
@@ -256,24 +252,6 @@ TEST_CASE("scaler: one bad element anywhere is found, and gradients are divided"
         }
 }
 
-TEST_CASE("scaler: a restored state continues with the same scales") {
-    Device device;
-    const Parameters parameters{with_gradient(device, {1})};
-    Sgd optimizer(parameters, 1.0, 0.0);
-    const GradScalerOptions options{.initial_scale = 64, .growth_interval = 3};
-    GradScaler whole(device, options), again(device, options);
-    const auto step = [&](GradScaler& scaler) {
-        scaler.step(optimizer);
-        scaler.update();
-        return scaler.scale();
-    };
-    REQUIRE(step(whole) == 64);
-    REQUIRE(step(whole) == 64);
-    again.set_state(whole.state());
-    REQUIRE(step(whole) == 128);
-    REQUIRE(step(again) == 128);
-}
-
 TEST_CASE("scaler: calls out of order and settings that make no sense are refused") {
     Device device;
     const Parameters parameters{with_gradient(device, {1})};
@@ -299,7 +277,7 @@ TEST_CASE("scaler: ranks with different gradients agree only if they ask each ot
                 const std::string failure = failure_of(world, [&](Rank& rank) {
                     auto& device = make_run_scoped<Device>(rank, test_memory);
                     const auto communicator = make_communicator("native", rank, 1 << 16);
-                    GradScaler alone(device), together(device, *communicator);
+                    GradScaler alone(device), together(device, {}, communicator.get());
                     GradScaler& scaler = asks ? together : alone;
                     const auto w = with_gradient(device, {1, 2});
                     Sgd optimizer({w}, 0.5);
