@@ -39,13 +39,14 @@ std::string text_of_scale(float scale) {
                      : format_count(static_cast<std::int64_t>(scale));
 }
 
-void show_products(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+void show_products(Rank& rank, const LabelledImages& images, int steps,
+                   const CommonOptions& common) {
     std::vector<float> gradient;  // of the first row, in float32
     Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
                 {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
     const auto row = [&](const MixedVariant& variant) {
         MixedResult result;
-        rank.run_part([&] { result = learn_mixed(rank, images, variant, steps, seed); });
+        rank.run_part([&] { result = learn_mixed(rank, images, variant, steps, common.seed); });
         if (gradient.empty())
             gradient = result.gradient;
         const auto scale = static_cast<float>(variant.scaler.initial_scale);
@@ -63,10 +64,13 @@ void show_products(Rank& rank, const LabelledImages& images, int steps, std::uin
     row({.products = "bfloat16", .scaler = small});
     table.note(
         "Rounded to 0: how much of the first row's last gradient becomes 0 if it is multiplied by "
-        "the "
-        "scale and rounded to the type of the products.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
+        "the scale and rounded to the type of the products.");
+    if (rank.rank() != 0)
+        return;
+    std::cout << table << "\n";
+    CsvWriter csv(beside(common.csv, "gradient"), {"exponent", "share"});
+    for (const auto& [exponent, share] : shares_by_exponent(gradient))
+        csv.row({exponent, share});
 }
 
 void show_overflow(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
@@ -99,7 +103,7 @@ int run(World& world, const CommonOptions& common) {
     world.run([&](Rank& rank) {
         rank.select_device();
         show_beside_one_device(rank, data.train, std::min(steps, 10), common);
-        show_products(rank, data.train, steps, common.seed);
+        show_products(rank, data.train, steps, common);
         show_overflow(rank, data.train, std::min(steps, 12), common.seed);
     });
     return 0;

@@ -245,6 +245,14 @@ MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedVar
     return result;
 }
 
+std::map<int, double> shares_by_exponent(const std::vector<float>& gradient) {
+    std::map<int, double> shares;
+    for (const float value : gradient)
+        if (value != 0)
+            shares[std::ilogb(value)] += 1 / static_cast<double>(gradient.size());
+    return shares;
+}
+
 double share_rounded_to_0(const std::vector<float>& gradient, const std::string& products,
                           float scale) {
     double lost = 0;

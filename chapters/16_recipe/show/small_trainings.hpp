@@ -3,6 +3,7 @@
 // right and done wrong, and what 16-bit products lose.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,9 @@ struct MixedResult {
 // Trains an MLP for `steps` steps, or until the replicas differ. All ranks call it together.
 MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedVariant& variant,
                         int steps, std::uint64_t seed);
+
+// Returns by exponent e the share of these numbers from 2^e to below 2^(e + 1), with either sign.
+std::map<int, double> shares_by_exponent(const std::vector<float>& gradient);
 
 // Returns the share of these numbers that are not 0, and become 0 if they are multiplied by `scale`
 // and rounded to float16 or bfloat16.

@@ -28,6 +28,12 @@ TEST_CASE("recipe: three tables, the same for threads and for processes") {
         for (const std::size_t right : {0, 3})
             REQUIRE(run.csv.number(right, "difference") < 1e-5);
         REQUIRE(run.csv.number(2, "equal_replicas") == (ranks == 1 ? 1 : 0));
+        // The gradient by powers of two: nearly all of it is below 1, and none is lost.
+        const Csv gradient = run.beside("gradient");
+        double all = 0;
+        for (std::size_t i = 0; i < gradient.rows.size(); i++)
+            all += gradient.number(i, "exponent") < 0 ? gradient.number(i, "share") : 0;
+        REQUIRE((all > 0.2 && all <= 1.001));
         if (std::string(how) == "--processes")
             REQUIRE(run.output == of_threads);
         if (ranks == 3)
