@@ -73,4 +73,21 @@ Blocks blocks_of(Transformer& model) {
     return {model, blocks, [&model](EndOfBlock end) { model.observe(std::move(end)); }};
 }
 
+// Stays whole on every rank.
+Parameters Rest::parameters() const {
+    Parameters frozen = model_.parameters();
+    std::erase_if(frozen, [](const auto& parameter) { return !parameter->is_frozen; });
+    return frozen;
+}
+
+// The size of the array in which rank 0 sends it.
+std::size_t Rest::elements() const {
+    std::size_t elements = 0;
+    for (const auto& parameter : parameters())
+        elements += parameter->value.size();
+    for (const NamedTensor& buffer : buffers())
+        elements += buffer.value.size();
+    return elements;
+}
+
 }  // namespace ddp

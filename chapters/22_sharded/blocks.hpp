@@ -38,4 +38,18 @@ Blocks blocks_of(Sequential& model);
 // Makes a block of each layer of the encoder and of the decoder.
 Blocks blocks_of(Transformer& model);
 
+// Everything in a model except its learned parameters. It belongs to none of the units.
+class Rest : public Module {
+  public:
+    explicit Rest(const Module& model) : Module(model.name()), model_(model) {}
+
+    Parameters parameters() const override;  // the frozen ones
+    std::vector<NamedTensor> buffers() const override { return model_.buffers(); }
+    // Returns the elements of both.
+    std::size_t elements() const;
+
+  private:
+    const Module& model_;
+};
+
 }  // namespace ddp

@@ -3,10 +3,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "15_overlap/training.hpp"
-#include "22_sharded/show/failover.hpp"
-#include "22_sharded/show/hybrid.hpp"
-#include "22_sharded/show/stage_table.hpp"
-#include "22_sharded/show/timeline.hpp"
+#include "22_sharded/show/tables.hpp"
 #include "common/report/csv.hpp"
 
 namespace {

@@ -24,8 +24,8 @@
 #include "06_messages/support/kernel_loading.hpp"
 #include "06_messages/support/timeline.hpp"
 #include "22_sharded/mesh.hpp"
-#include "22_sharded/short_gather.hpp"
-#include "22_sharded/units.hpp"
+#include "22_sharded/slots.hpp"
+#include "22_sharded/support/short_gather.hpp"
 
 namespace ddp {
 
@@ -36,8 +36,7 @@ struct ShardOptions {
     bool keep_gradients = false;
     // Stage 3. False: a unit is gathered only when the computing needs it, and waits.
     bool prefetch = true;
-    // Stage 3. True: parameters are gathered as bfloat16, and a step computes with the rounded
-    // ones. The chunks stay float. The bits then differ from DDP's.
+    // Stage 3. True: parameters are gathered as bfloat16. The bits then differ from DDP's.
     bool bfloat16 = false;
 };
 
@@ -53,8 +52,7 @@ class ShardedDataParallel {
     ShardedDataParallel(const ShardedDataParallel&) = delete;
     ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
 
-    // Returns the arena size that a communicator needs for this model at this stage. `ranks` are
-    // those of each node, if there are several.
+    // Returns the arena size that a communicator needs at this stage, with `ranks` on each node.
     static std::size_t arena_bytes(const Blocks& blocks, int ranks, int stage,
                                    const ShardOptions& options = {}, int nodes = 1);
 
@@ -65,8 +63,8 @@ class ShardedDataParallel {
     Variable forward(Variable input) {
         return forward([&] { return model_.forward(input); });
     }
-    // Does the same for a model whose input is not one tensor: calls `model_forward`, and returns
-    // its result. Stays at most four units ahead of the device, as backward does.
+    // Does the same for a model whose input is not one tensor. Stays at most four units ahead of
+    // the device, as backward does.
     Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
     // but waits for the previous step. Every forward has one backward. At stages 2 and 3 adds to
@@ -87,28 +85,26 @@ class ShardedDataParallel {
         ShardedDataParallel& sharded_;
     };
     [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
-    // Clips the gradients by the norm of all chunks of all ranks, between backward and the step.
-    // Returns the norm, on the device. Every stage gets the same bits. All ranks call it together.
+    // Clips by the norm of all ranks' chunks, between backward and the step. Returns the norm, on
+    // the device, with the same bits at every stage. All ranks call it together.
     Tensor clip_grad_norm(double max_norm);
     // Follows the optimizer's step: stages 1 and 2 gather the parameters, stage 3 forgets them.
     void after_step();
     // Does the same for chunks that were changed outside of a step, by a checkpoint for example.
     void gather_changed_chunks();
 
-    // Returns the values of all learned parameters, in the model's order and in full precision, and
-    // waits for them. At stage 3 they come unit by unit. All ranks call it together.
+    // Returns the values of all learned parameters, in the model's order and in full precision.
+    // All ranks call it together.
     std::vector<std::vector<float>> whole_parameters();
 
-    // The memory that this object holds for parameters and for gradients, in bytes.
-    struct Held {
+    struct Held {  // memory, in bytes
         std::size_t parameters = 0, gradients = 0;
     };
     const Held& held() const { return held_; }
     // Returns the bytes that this rank has received, since the beginning.
     std::size_t received_bytes() const { return received_bytes_; }
 
-    // Records the work of the two streams in each step on these tracks, which must outlive their
-    // use. Null pointers end the recording.
+    // Records each step on these tracks, which must outlive their use; null ends the recording.
     void set_tracks(StreamTrack* compute, StreamTrack* communication) {
         computing_.set(compute);
         communicating_.set(communication);
@@ -116,13 +112,12 @@ class ShardedDataParallel {
     Stream& communication_stream() { return communication_; }
 
   private:
-    // ---- The beginning, in placing.cpp
+    // The beginning, in placing.cpp:
     Tensor allocate(std::size_t elements, std::size_t& held);
     void place_rest();
     void place(std::size_t unit);
     Tensor own_chunk(std::size_t unit, const Tensor& whole) const;
-
-    // ---- A step
+    // A step:
     Variable end_of_block(Variable output, const std::string& block);
     void need(std::size_t unit);
     void before_forward(std::size_t unit);

@@ -14,6 +14,7 @@
 #include "09_all_reduce/all_reduce.hpp"
 #include "14_buckets/flat_buffers.hpp"
 #include "14_buckets/plan_text.hpp"
+#include "22_sharded/slots.hpp"
 
 namespace ddp {
 namespace {
@@ -78,23 +79,6 @@ Units units_of(const Blocks& blocks, int ranks, int nodes) {
         unit.chunk = static_cast<std::size_t>(nodes) * chunk;  // one for each node
     }
     return result;
-}
-
-// Stays whole on every rank.
-Parameters Rest::parameters() const {
-    Parameters frozen = model_.parameters();
-    std::erase_if(frozen, [](const auto& parameter) { return !parameter->is_frozen; });
-    return frozen;
-}
-
-// The size of the array in which rank 0 sends it.
-std::size_t Rest::elements() const {
-    std::size_t elements = 0;
-    for (const auto& parameter : parameters())
-        elements += parameter->value.size();
-    for (const NamedTensor& buffer : buffers())
-        elements += buffer.value.size();
-    return elements;
 }
 
 // Gives each unit before `first` a slot of its own, and deals two slots to the others.

@@ -1,4 +1,4 @@
-#include "22_sharded/show/hybrid.hpp"
+#include "22_sharded/show/tables.hpp"
 
 #include <iostream>
 

@@ -1,4 +1,4 @@
-#include "22_sharded/show/stage_table.hpp"
+#include "22_sharded/show/tables.hpp"
 
 #include <iostream>
 

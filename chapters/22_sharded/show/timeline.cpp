@@ -1,4 +1,4 @@
-#include "22_sharded/show/timeline.hpp"
+#include "22_sharded/show/tables.hpp"
 
 #include <algorithm>
 #include <iostream>

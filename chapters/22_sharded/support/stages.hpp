@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "05_ranks/world.hpp"
+#include "19_checkpoint_failover/checkpointed_run.hpp"
 #include "22_sharded/sharded.hpp"
 #include "22_sharded/support/stage_models.hpp"
 
@@ -59,5 +61,10 @@ std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& shard
 // Returns a sentence on the hashes of all stages, or none if there is only one, and names what
 // makes some of them different. Throws std::runtime_error if they must be the same and are not.
 std::string text_of_hashes(const std::vector<std::string>& hashes, const StagePlan& plan);
+
+// Trains from the newest checkpoint to the last step of the plan. Sends status lines to the
+// supervisor, if there is one; otherwise rank 0 prints. Returns the program's exit status.
+int train_from_checkpoints(World& world, const LabelledImages& images, const StagePlan& plan,
+                           const CheckpointPlan& checkpoints);
 
 }  // namespace ddp

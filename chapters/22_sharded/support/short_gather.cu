@@ -6,7 +6,7 @@
 //
 // This rank's own chunk goes the same way: a rank that computed with its exact chunk, beside the
 // others' rounded ones, would have another model than they.
-#include "22_sharded/short_gather.hpp"
+#include "22_sharded/support/short_gather.hpp"
 
 #include <algorithm>
 
