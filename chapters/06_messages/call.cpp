@@ -1,8 +1,7 @@
 #include "06_messages/call.hpp"
 
 #include <array>
-
-#include "06_messages/control.hpp"
+#include <cstring>
 
 namespace ddp {
 namespace {
@@ -58,21 +57,35 @@ std::string name_of(OperationKind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-std::string to_string(OperationKind kind, const std::string& title, std::size_t count,
-                      const std::string& type, int peer, const std::string& name) {
-    std::string text = title + " of " + std::to_string(count) + " " + type;
-    const bool is_from = kind == OperationKind::receive || kind == OperationKind::broadcast;
-    if (peer >= 0)
-        text += (is_from ? " from rank " : " to rank ") + std::to_string(peer);
-    if (!name.empty())
-        text += " (\"" + name + "\")";
+std::string to_string(const Call& call) {
+    std::string text = call.title();
+    if (call.inputs + call.outputs > 0)
+        text += " of " + std::to_string(call.count) + " " + name_of(call.type);
+    const bool is_from =
+        call.kind == OperationKind::receive || call.kind == OperationKind::broadcast;
+    if (call.peer >= 0)
+        text += (is_from ? " from rank " : " to rank ") + std::to_string(call.peer);
+    if (call.name.text[0] != 0)
+        text += std::string(" (\"") + call.name.text + "\")";
     return text;
 }
 
-std::string to_string(const Call& call) {
-    constexpr std::size_t longest_name = sizeof OperationRecord::name - 1;
-    return to_string(call.kind, call.title(), call.count, name_of(call.type), call.peer,
-                     call.name.substr(0, longest_name));
+// FNV-1a, by words of 64 bits.
+std::uint64_t fingerprint_of(const Call& call) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+    const auto add_text = [&add](const ShortText& text) {
+        std::uint64_t words[sizeof text / sizeof(std::uint64_t)];
+        std::memcpy(words, text.text, sizeof words);
+        std::ranges::for_each(words, add);
+    };
+    add(call.count);
+    add(static_cast<std::uint64_t>(call.peer));
+    add(static_cast<std::uint64_t>(call.type));
+    add(call.op ? 1 + static_cast<std::uint64_t>(*call.op) : 0);
+    add_text(call.operation);
+    add_text(call.name);
+    return hash;
 }
 
 std::size_t input_offset(SharedArena& arena, const Call& call) {

@@ -1,8 +1,8 @@
 #pragma once
 // A call of a communication operation: what the program asks for. The typed functions (Peers::send,
 // ring_all_reduce, Communicator::all_reduce) describe a call once, as a Call. It goes unchanged to
-// the function that launches the kernel. What other ranks must know of it is written down for them
-// as an OperationRecord (control.hpp).
+// the function that launches the kernel, and with a number to the kernel and to other ranks, as an
+// OperationRecord (control.hpp).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -82,8 +82,17 @@ enum class OperationKind : std::uint64_t {
 // Returns the name that messages give it: "all_reduce".
 std::string name_of(OperationKind kind);
 
+// A text for messages, in memory that ranks share: the first 31 characters of it.
+struct ShortText {
+    char text[32] = "";
+
+    ShortText() = default;
+    ShortText(const std::string& from) { from.copy(text, sizeof text - 1); }
+    ShortText(const char* from) : ShortText(std::string(from)) {}
+};
+
 struct Call {
-    std::string operation;  // "send", "all_reduce": the name that messages give it
+    ShortText operation;  // "send", "all_reduce": the name that messages give it
     OperationKind kind = OperationKind::other;
     ElementType type = ElementType::float32;
     std::size_t count = 0;  // elements of an array
@@ -93,8 +102,8 @@ struct Call {
     std::size_t inputs = 1;
     void* output = nullptr;
     std::size_t outputs = 1;
-    std::string name = "";  // that the program has given to the data
-    int peer = -1;          // the other rank of a message, or the root: its number in the job
+    ShortText name = {};  // that the program has given to the data
+    int peer = -1;        // the other rank of a message, or the root: its number in the job
     std::optional<ReduceOp> op = std::nullopt;  // of an operation that sums
 
     // Returns the size of one array. A count that is too large for any memory gives the largest
@@ -103,14 +112,16 @@ struct Call {
         return std::min(count, SIZE_MAX / bytes_of(type)) * bytes_of(type);
     }
     // Returns the operation and what it computes: "all_reduce sum".
-    std::string title() const { return op ? operation + " " + name_of(*op) : operation; }
+    std::string title() const { return operation.text + (op ? " " + name_of(*op) : std::string()); }
 };
 
 // Returns the words of messages for a call: "all_reduce sum of 1000 float ("weights")", "send of 3
 // int to rank 1".
 std::string to_string(const Call& call);
-std::string to_string(OperationKind kind, const std::string& title, std::size_t count,
-                      const std::string& type, int peer, const std::string& name);
+
+// Returns a number for all that ranks of a collective must call alike: two different calls will not
+// have the same by chance.
+std::uint64_t fingerprint_of(const Call& call);
 
 // Return where a call's inputs or outputs begin in `arena`: bytes from its beginning. Throw
 // std::invalid_argument, which names the call, if they do not lie in it; no data may be anywhere.

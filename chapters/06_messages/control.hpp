@@ -8,10 +8,7 @@
 //     │ current: OperationRecord   from[0]: Channel ... from[r]: Channel ... │ the program's │
 //     │ of rank 1's last operation written by rank 0    written by rank r    │ arrays        │
 //     └──────────────────────────────────────────────────────────────────────┴───────────────┘
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <string>
 
 #include "06_messages/call.hpp"
 #include "common/gpu/gpu.hpp"
@@ -27,26 +24,11 @@ struct BufferOffsets {
     std::uint64_t result = 0;  // of the output
 };
 
-// The operation of one rank, written down before any data moves. A rank that times out can report
-// its peer's last operation.
-struct OperationRecord : BufferOffsets {
-    std::uint64_t sequence = 0;  // number of this operation among those of the rank, from 1
-    std::uint64_t count = 0;     // elements
-    std::int64_t peer = -1;      // the other rank of a message, or the root, by number; -1: none
-    OperationKind kind = OperationKind::other;
-    char operation[32] = "";
-    char type[16] = "";
-    char name[32] = "";  // the program's name for the data
-
-    // Longer texts are cut.
-    void set_operation(const std::string& text) { set(operation, sizeof operation, text); }
-    void set_type(const std::string& text) { set(type, sizeof type, text); }
-    void set_name(const std::string& text) { set(name, sizeof name, text); }
-
-  private:
-    static void set(char* field, std::size_t size, const std::string& text) {
-        std::memcpy(field, text.data(), std::min(text.size(), size - 1));
-    }
+// The call of one rank, written down before any data moves. A rank that times out can report its
+// peer's last operation.
+struct OperationRecord : Call, BufferOffsets {
+    std::uint64_t sequence = 0;     // number of this operation among those of the rank, from 1
+    std::uint64_t fingerprint = 0;  // of the call
 };
 static_assert(sizeof(OperationRecord) % sizeof(std::uint64_t) == 0);
 

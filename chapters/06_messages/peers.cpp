@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "06_messages/support/rehearsal.hpp"
 #include "06_messages/support/shared_device.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/report/bench.hpp"
@@ -24,8 +23,7 @@ namespace {
 // Returns "operation 3, send of 1000 float to rank 1 ("weights")".
 std::string to_string(const OperationRecord& record) {
     return "operation " + std::to_string(record.sequence) + ", " +
-           to_string(record.kind, record.operation, record.count, record.type,
-                     static_cast<int>(record.peer), record.name);
+           to_string(static_cast<const Call&>(record));
 }
 
 bool is_send(const OperationRecord& record) {
@@ -291,16 +289,10 @@ void Peers::wait_for_problem() {
 }
 
 OperationRecord Peers::next_record(const Call& call) {
-    OperationRecord record;
-    record.offset = input_offset(*arena_, call);
+    OperationRecord record{call, {.offset = input_offset(*arena_, call)}};
     record.sequence = ++operations_;
+    record.fingerprint = fingerprint_of(call);
     note(HostCall::launch);
-    record.count = call.count;
-    record.peer = call.peer;
-    record.kind = call.kind;
-    record.set_operation(call.title());
-    record.set_type(name_of(call.type));
-    record.set_name(call.name);
     return record;
 }
 

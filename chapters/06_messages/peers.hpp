@@ -179,8 +179,8 @@ unsigned int blocks_of_rank(int ranks);
 // device: blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run
 // at the same time. On a CPU shape_on_cpu.
 LaunchShape shape_of_transfer(std::size_t bytes, int ranks);
-// The same for a collective of these peers: one shape on every rank, if the devices are of one
-// kind. Over the simulated link one block makes each transfer.
+// Returns the same for a collective of these peers: one shape on every rank, if the devices are of
+// one kind. Over the simulated link one block makes each transfer.
 LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes);
 
 }  // namespace ddp

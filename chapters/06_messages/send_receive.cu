@@ -15,6 +15,7 @@
 
 #include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
+#include "06_messages/support/link.cuh"
 #include "06_messages/wait.cuh"
 
 namespace ddp {
@@ -46,9 +47,9 @@ __device__ bool wait_for_sender(const PeersView& view, const OperationRecord& re
     Channel& channel = view.own().from[from];
     if (!wait_until(view, record, from, channel.posted, number))
         return false;
-    if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
+    if (channel.record.count == record.count && channel.record.type == record.type)
         return true;
-    report_problem(view, Problem::mismatch, record, static_cast<int>(record.peer), channel.record,
+    report_problem(view, Problem::mismatch, record, record.peer, channel.record,
                    PeerProgress::under_way);
     return false;
 }

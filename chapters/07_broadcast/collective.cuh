@@ -90,7 +90,7 @@ __device__ inline void post_call(const Collective& collective, CollectiveState& 
     PostedCall& posted = there.posted_calls[collective.view.rank][number_of(collective) % 2];
     posted.offset = collective.record.offset;
     posted.result = collective.record.result;
-    posted.fingerprint = collective.fingerprint;
+    posted.fingerprint = collective.record.fingerprint;
     store_release(posted.number, number_of(collective));
 }
 
@@ -118,7 +118,8 @@ __device__ inline bool begin_collective(const Collective& collective) {
 __device__ inline bool handshake(const Collective& collective, int peer) {
     if (!wait_for_call(collective, peer, number_of(collective)))
         return false;
-    if (posted_call(collective, peer, number_of(collective)).fingerprint == collective.fingerprint)
+    if (posted_call(collective, peer, number_of(collective)).fingerprint ==
+        collective.record.fingerprint)
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record,
                    collective.view.control[peer]->rank, record_of(collective, peer),

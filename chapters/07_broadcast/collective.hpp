@@ -2,13 +2,13 @@
 // Operations of all ranks (collectives): what ranks write down for each other beside the records of
 // 06_messages, and the host's side of a call. (collective.cuh has what kernels do with it.)
 //
-//     Call                 what the program calls
-//      │ launch_collective
+//     Call              what the program calls
+//      │ launch_collective adds its numbers, and its places in the arena
 //      ▼
-//     OperationRecord      with its sequence number, and its places in the arena
-//      │ kernel
+//     OperationRecord   in this rank's block; all ranks can read it
+//      │ the kernel posts a cache line of it: numbers and places
 //      ▼
-//     PostedCall           in every rank's block, a cache line: number, fingerprint and places
+//     PostedCall        in every rank's block
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,9 +44,8 @@ static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
 // read the one copy (const __grid_constant__).
 struct Collective {
     PeersView view;
-    OperationRecord record;         // this rank's
-    std::uint64_t number = 0;       // among the collectives: the same on every rank; 0 in a graph
-    std::uint64_t fingerprint = 0;  // of all that must be the same on every rank
+    OperationRecord record;    // this rank's
+    std::uint64_t number = 0;  // among the collectives: the same on every rank; 0 in a graph
 };
 
 // The host's state of the collectives over one Peers.
@@ -59,7 +58,15 @@ class Collectives final : public Peers::Extension {
     // Returns the argument for the kernel of this rank's next collective. All ranks begin the same
     // collectives in the same order. What is enqueued on `stream` from now on waits for the one
     // before. Throws std::invalid_argument if input or output do not lie in the arena.
-    Collective next(const Call& call, Stream& stream);
+    Collective next(const Call& call, Stream& stream) {
+        Collective collective{peers_.view(), peers_.next_record(call)};
+        collective.record.result = output_offset(*peers_.arena(), call);
+        collectives_++;
+        if (!peers_.is_capturing())
+            collective.number = collectives_;
+        follow_on(stream);
+        return collective;
+    }
 
     // Returns the staging area. Collective n has the half staging_half(n) of it, of max_staged
     // bytes (collective.cuh).
@@ -74,7 +81,12 @@ class Collectives final : public Peers::Extension {
                          const std::function<void()>& launch);
 
   private:
-    void follow_on(Stream& stream);
+    // Collectives use the same flags: one after the other, on whatever streams.
+    void follow_on(Stream& stream) {
+        if (stream_ != nullptr && stream_ != stream)
+            peers_.wait_for_last_on(stream_, stream);
+        stream_ = stream;
+    }
 
     Peers& peers_;
     std::uint64_t collectives_ = 0;

@@ -12,8 +12,8 @@
 // Neighbour: thread 0 counts the link's time, in link_time(collective), and passes it on with every
 // post and ack. So a rank that the operating system wakes too late does not make the link
 // slower than it is.
-#include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
+#include "06_messages/support/link.cuh"
 #include "07_broadcast/collective.cuh"
 
 namespace ddp {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "02_kernels/reduction.hpp"
+#include "06_messages/support/link.cuh"
 #include "07_broadcast/collective.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 #include "common/gpu/rows.hpp"

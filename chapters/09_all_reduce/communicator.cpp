@@ -55,7 +55,7 @@ class NativeCommunicator final : public Communicator {
             case OperationKind::other:
                 break;
         }
-        throw std::invalid_argument(call.operation + ": a communicator has no such operation");
+        throw std::invalid_argument(call.title() + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
         if (call.bytes() > max_one_shot_)

@@ -34,11 +34,6 @@ __device__ inline std::size_t smaller_of(std::size_t a, std::size_t b) {
     return a < b ? a : b;
 }
 
-__device__ inline bool is_same_call(const OperationRecord& a, const OperationRecord& b) {
-    return a.count == b.count && a.peer == b.peer && is_same_text(a.operation, b.operation) &&
-           is_same_text(a.type, b.type) && is_same_text(a.name, b.name);
-}
-
 __device__ inline Chunk planned_chunk(const RingPlan& plan, int c) {
     if (plan.root >= 0)
         return {0, c == plan.root ? plan.chunk : 0};
@@ -129,7 +124,7 @@ class RingSchedule {
         __shared__ bool is_same;
         if (threadIdx.x == 0)
             is_same = receive_header(collective_, left_, [this](const OperationRecord& theirs) {
-                return is_same_call(collective_.record, theirs);
+                return theirs.fingerprint == collective_.record.fingerprint;
             });
         __syncthreads();
         return is_same;

@@ -49,9 +49,10 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
 }
 
 int Mailboxes::wait(Stream& stream) {
-    OperationRecord record = peers_.next_record({.operation = "wait for mail"});  // without data
-    record.count = static_cast<std::uint64_t>(workers_);
-    record.set_type("mailboxes");
+    const OperationRecord record = peers_.next_record(
+        {.operation = "wait for mail in " + std::to_string(workers_) + " mailboxes",
+         .inputs = 0,
+         .outputs = 0});
     launch_cooperative(stream, {1, 1}, find_mail, peers_.view(), record, workers_, next_,
                        found_->data());
     peers_.enqueued(stream);

@@ -1,7 +1,7 @@
 #include "tools/explore/cases.hpp"
 
 #include "06_messages/support/copy.cuh"
-#include "06_messages/support/rehearsal.hpp"
+#include "06_messages/support/shared_device.hpp"
 #include "07_broadcast/broadcast.hpp"
 #include "08_reduce/tree_reduce.hpp"
 #include "09_all_reduce/all_reduce.hpp"

@@ -6,7 +6,7 @@
 //     kernel of rank 1   raise my flag in every arena │ wait until all flags in mine are raised
 //
 // Where one begins only when the other has ended, the first one waits in vain.
-#include "06_messages/support/rehearsal.hpp"
+#include "06_messages/support/shared_device.hpp"
 
 #include <stdexcept>
 #include <string>

@@ -9,6 +9,8 @@
 
 namespace ddp {
 
+struct PeersView;
+
 // The ranks of this node that use this rank's device.
 struct SharedDevice {
     std::string address;  // on the PCI bus, which is the same by whatever number a process knows it
@@ -40,6 +42,12 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
 // Returns this rank's current device. Throws OptionError with that sentence. All ranks call it
 // together. `has_link`: over a simulated link.
 SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link);
+
+// Launches one small kernel for each rank, which meets those of all others, before any kernel that
+// matters. Throws std::runtime_error, on all ranks, if they have not met within a second on a GPU,
+// or within the job's time-out on a CPU. All ranks of the job call it together; each has opened the
+// arenas of the others.
+void rehearse(Rank& rank, const PeersView& view);
 
 // Returns the end of a sentence about a device that is too small for its ranks: "start at most 6
 // ranks on it.", or that it is too small for any.

@@ -253,7 +253,7 @@ MpiOperation MpiCommunicator::collective(const Call& call) {
 MpiOperation MpiCommunicator::message(const Call& call) {
     const int self = rank().rank();
     if (call.peer == self)
-        throw std::invalid_argument(call.operation + ": rank " + std::to_string(self) +
+        throw std::invalid_argument(call.title() + ": rank " + std::to_string(self) +
                                     " is this rank itself");
     const bool is_send = call.kind == OperationKind::send;
     MpiOperation operation;

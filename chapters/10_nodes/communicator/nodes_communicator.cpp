@@ -73,7 +73,7 @@ class NodesCommunicator final : public Communicator {
             case OperationKind::other:
                 break;
         }
-        throw std::invalid_argument(call.operation + ": a communicator has no such operation");
+        throw std::invalid_argument(call.title() + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
         if (one_shot_ && call.bytes() <= OneShotOverNodes::max_bytes(placement_))

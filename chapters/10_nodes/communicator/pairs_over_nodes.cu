@@ -49,8 +49,7 @@ __global__ void receive_over_nodes(const __grid_constant__ Collective call,
         grant(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
         has_begun = begin_operation(call.view, call.record) &&
                     receive_header(call, from, [&](const OperationRecord& theirs) {
-                        return theirs.count == call.record.count &&
-                               is_same_text(theirs.type, call.record.type);
+                        return theirs.count == call.record.count && theirs.type == call.record.type;
                     });
     }
     __syncthreads();

@@ -25,7 +25,7 @@ class Messages final : public Communicator {
             peers_.receive(call, stream);
         else
             throw std::invalid_argument("A ring by hand only sends and receives, but yours calls " +
-                                        call.operation + ".");
+                                        name_of(call.kind) + ".");
     }
 
     Peers& peers_;

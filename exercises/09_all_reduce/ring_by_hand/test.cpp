@@ -44,7 +44,7 @@ class Watched final : public Communicator {
             require_neighbour(call.peer, left, " receives from ", "left");
             inner_.receive(static_cast<float*>(call.output), call.count, left, stream);
         } else {
-            throw Wrong("You call " + call.operation + "(): send() and receive() are enough.");
+            throw Wrong("You call " + name_of(call.kind) + "(): send() and receive() are enough.");
         }
     }
     void require_neighbour(int peer, int neighbour, const std::string& does,

@@ -56,7 +56,7 @@ class Watched final : public Communicator {
         if (call.kind == OperationKind::broadcast)
             return tree_broadcast(peers_, call, stream);
         if (call.kind != OperationKind::all_reduce)
-            throw Wrong("A gradient is averaged by all_reduce(); you call " + call.operation +
+            throw Wrong("A gradient is averaged by all_reduce(); you call " + name_of(call.kind) +
                         "().");
         if (&stream == &device_.stream())
             throw Wrong(

@@ -247,7 +247,7 @@ TEST_CASE("server: workers that never answer are named when the time is up") {
             trial, 1.0);
     });
     CAPTURE(failure);
-    REQUIRE(has(failure, "rank 0: waited 1.0 s in operation 3, wait for mail of 2 mailboxes"));
+    REQUIRE(has(failure, "rank 0: waited 1.0 s in operation 3, wait for mail in 2 mailboxes"));
     REQUIRE(has(failure, "; rank 1 has ended operation 1, receive of 2 float from rank 0"));
 }
 
