@@ -9,10 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
-#include <vector>
-
-#include "common/gpu/parts.hpp"
 
 namespace ddp {
 namespace {
@@ -21,22 +17,17 @@ constexpr std::size_t unit = 512;  // bytes; sizes are rounded up to it, so that
 
 }  // namespace
 
-// Device memory in segments (one cudaMalloc each), handed out as blocks.
+// Hands out blocks: parts of device memory that come back.
 struct Device::CachingAllocator {
-    explicit CachingAllocator(bool is_on_host) : is_on_host(is_on_host) {}
+    explicit CachingAllocator(PartedMemory::Allocate allocate_memory)
+        : parts(allocate_memory, unit) {}
 
     struct Block {
         std::byte* data = nullptr;
         std::size_t bytes = 0;
     };
 
-    const bool is_on_host;
-    // Free bytes after each block: strict mode finds a kernel that writes to them.
-    const std::size_t gap = gap_behind_parts(unit);
-    std::vector<Buffer<std::byte>> segments;               // the first is the reserved one, if any
-    std::vector<PinnedBuffer<std::byte>> host_segments{};  // those, if it is on the host
-    std::byte* unused = nullptr;                           // the rest of the reserved segment
-    std::size_t unused_bytes = 0;
+    PartedMemory parts;
     std::multimap<std::size_t, std::byte*> free;  // blocks without an owner, by size
     Memory memory;
     MemoryObserver observer;
@@ -45,20 +36,10 @@ struct Device::CachingAllocator {
     void count(std::ptrdiff_t bytes) {
         memory.live_bytes += static_cast<std::size_t>(bytes);
         memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
+        memory.reserved_bytes = parts.bytes();
+        memory.allocations = parts.allocations();
         if (observer)
             observer(memory);
-    }
-    // Allocates a segment, and a gap after it, and returns its beginning.
-    std::byte* add_segment(std::size_t bytes, Where where) {
-        memory.allocations++;
-        memory.reserved_bytes += bytes;
-        if (is_on_host)
-            return host_segments.emplace_back(bytes + gap, where).data();
-        return segments.emplace_back(bytes + gap, where).data();
-    }
-    void reserve(std::size_t bytes) {
-        unused = add_segment(bytes, Where::current());
-        unused_bytes = bytes + gap;
     }
 
     // Returns the smallest free block that is large enough, or else a new one. A step that repeats
@@ -73,17 +54,15 @@ struct Device::CachingAllocator {
             free.erase(fit);
             return block;
         }
-        if (bytes + gap > unused_bytes)
-            return {add_segment(bytes, where), bytes};
-        unused_bytes -= bytes + gap;
-        return {std::exchange(unused, unused + bytes + gap), bytes};
+        return {parts.take(bytes, where), bytes};
     }
 };
 
-Device::Device(std::size_t reserved_bytes, TensorMemory memory)
-    : allocator_(std::make_shared<CachingAllocator>(memory == TensorMemory::host)) {
+Device::Device(std::size_t reserved_bytes, PartedMemory::Allocate allocate_memory)
+    : allocator_(std::make_shared<CachingAllocator>(allocate_memory)) {
     if (reserved_bytes > 0)
-        allocator_->reserve(reserved_bytes);  // may fail, and the handle has no owner yet
+        allocator_->parts.reserve(reserved_bytes);  // may fail, and the handle has no owner yet
+    allocator_->count(0);
     DDP_CHECK(cublasCreate(&blas_));
     DDP_CHECK(cublasSetStream(blas_, stream_));
 }
@@ -95,8 +74,7 @@ Device::~Device() {
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
     const auto [block, capacity] = allocator_->allocate_block(size, where);
-    if (allocator_->gap > 0)
-        name_part(block, bytes, capacity, where);
+    allocator_->parts.name(block, bytes, capacity, where);
     allocator_->count(static_cast<std::ptrdiff_t>(size));
     // The owner's deleter returns the block to the free ones. It keeps the allocator alive.
     return {block, [allocator = allocator_, size, capacity = capacity](std::byte* dropped) {

@@ -13,18 +13,16 @@
 #include <memory>
 
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/parts.hpp"
 
 namespace ddp {
-
-// Where a Device's tensors are. In pinned host memory there is more room, and kernels reach it,
-// too, but slowly: it is for a model that is made, and not trained there.
-enum class TensorMemory { device, host };
 
 // A stream with its memory. It is used by one host thread.
 class Device {
   public:
     // Reserves `reserved_bytes` of memory. Blocks that do not fit are allocated on demand.
-    explicit Device(std::size_t reserved_bytes = 0, TensorMemory memory = TensorMemory::device);
+    explicit Device(std::size_t reserved_bytes = 0,
+                    PartedMemory::Allocate allocate_memory = device_memory);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;

@@ -69,7 +69,7 @@ int run(World& world, const CommonOptions& common, ShardedOptions options) {
         if (options.hybrid)
             return show_hybrid(rank, data.train, plan, options.order, common.csv);
         if (rank.rank() == 0) {
-            Device host(0, TensorMemory::host);
+            Device host(0, pinned_memory);
             const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
             show_budget(*model, plan, rank.world_size(), beside(common.csv, "bill"));
         }

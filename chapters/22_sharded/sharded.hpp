@@ -45,7 +45,7 @@ class ShardedDataParallel {
     // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients into the
     // memory of this stage, 1 to 3; a mesh of several nodes requires 3. A Communicator is a mesh of
     // one node. If the model does not fit, make it on the host first, by a Device of
-    // TensorMemory::host: it comes to `device` unit by unit. All ranks call it together; every
+    // pinned_memory: it comes to `device` unit by unit. All ranks call it together; every
     // argument must outlive this object, which must outlive the model's use.
     ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage,
                         const ShardOptions& options = {});

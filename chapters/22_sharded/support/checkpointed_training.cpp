@@ -24,7 +24,7 @@ void report(Rank& rank, const std::string& what, int step, const std::string& va
 bool train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
            const CheckpointPlan& checkpoints) {
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    auto& host = make_run_scoped<Device>(rank, 0, pinned_memory);
     const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
     model->prepare(rank, device, images);
     const auto communicator = make_communicator(

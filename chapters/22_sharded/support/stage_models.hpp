@@ -13,7 +13,7 @@
 
 namespace ddp {
 
-// A model, made on a Device of TensorMemory::host, and this rank's part of each step.
+// A model, made on a Device of pinned_memory, and this rank's part of each step.
 class StageModel {
   public:
     virtual ~StageModel() = default;

@@ -38,7 +38,7 @@ struct Training {
     Training(Rank& rank, const LabelledImages& images, const StagePlan& plan)
         : rank(rank),
           plan(plan),
-          host(make_run_scoped<Device>(rank, 0, TensorMemory::host)),
+          host(make_run_scoped<Device>(rank, 0, pinned_memory)),
           model(make_stage_model(plan.model, host, plan.batch, plan.seed)),
           device(make_run_scoped<Device>(rank, reserved_bytes(*model, plan, rank.world_size()))),
           options{.prefetch = plan.prefetch, .bfloat16 = plan.bfloat16 && plan.stage == 3},

@@ -128,7 +128,7 @@ Measured measure(Rank& rank, Device& device, const Subject& subject, int stage,
 
 Measured measure_perceptron(Rank& rank, int stage, const ShardOptions& options = {}) {
     rank.select_device();
-    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    auto& host = make_run_scoped<Device>(rank, 0, pinned_memory);
     auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
     Random random(7);
     const auto model = make_mlp(host, random, bill_widths);
@@ -147,7 +147,7 @@ Measured measure_perceptron(Rank& rank, int stage, const ShardOptions& options =
 
 Measured measure_transformer(Rank& rank, int stage) {
     rank.select_device();
-    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    auto& host = make_run_scoped<Device>(rank, 0, pinned_memory);
     auto& device = make_run_scoped<Device>(rank, std::size_t{48} << 20);
     const auto model = make_stage_model("transformer", host, 2, 3);
     model->prepare(rank, device, {});
