@@ -37,8 +37,8 @@ SECTIONS = [
      "lower_accuracy nan_on_one_rank jumps_after_resume same_loss_and_drift".split()),
     ("It hangs", "hang_without_message hang_with_message wrong_interface watchdog_time_out "
                  "hang_at_validation hang_at_the_end".split()),
-    ("It ends", "child_failed expected_to_have_finished ready_only_once address_in_use "
-                "memory_only_with_ddp gpu_0_is_fuller all_names_missing "
+    ("It ends", "child_failed node_is_gone expected_to_have_finished ready_only_once "
+                "address_in_use memory_only_with_ddp gpu_0_is_fuller all_names_missing "
                 "lost_before_preemption".split()),
 ]
 NAMES = [name for _, names in SECTIONS for name in names]
