@@ -20,9 +20,8 @@
 namespace ddp {
 namespace {
 
-// Combines the planes of each channel, as BatchNorm2d does. One thread for each channel; a plane is
-// one channel of one picture and has `plane` values. `means` and `squares` are [batch, channels]: a
-// plane's mean, and its sum of squared distances from that mean.
+// Combines the planes of each channel, one channel of one picture each, as BatchNorm2d does:
+// `means` and `squares` are PlaneMoments. One thread for each channel.
 __global__ void moments_kernel(int batch, int channels, float plane, const float* means,
                                const float* squares, float* moments) {
     const std::size_t planes = static_cast<std::size_t>(batch) * channels;
@@ -44,15 +43,13 @@ __global__ void moments_kernel(int batch, int channels, float plane, const float
     }
 }
 
-// Combines the moments of all ranks. One thread for each channel, which goes through the ranks in
-// their order: all ranks compute the same bits. A rank's mean weighs by its count, so that a rank
-// without a picture adds nothing.
+// Combines the moments of all ranks. One thread for each channel goes through the ranks in their
+// order: all ranks compute the same bits. A rank without a picture has the weight 0.
 __global__ void combine_kernel(int ranks, int channels, float eps, float momentum,
                                const float* gathered, float* mean, float* inverse_std,
                                float* inverse_count, float* running_mean, float* running_var) {
     const int numbers = 2 * channels + 1;
     for (std::size_t channel : grid_range(channels)) {
-        // n and m
         float count = 0.0f, sum = 0.0f;
         for (int rank = 0; rank < ranks; rank++) {
             const float* theirs = gathered + static_cast<std::size_t>(rank) * numbers;
@@ -70,7 +67,7 @@ __global__ void combine_kernel(int ranks, int channels, float eps, float momentu
         inverse_std[channel] = 1.0f / sqrtf((count > 0.0f ? square / count : 0.0f) + eps);
         if (channel == 0)
             inverse_count[0] = count > 0.0f ? 1.0f / count : 0.0f;
-        // The running variance estimates that of all data: the union loses its one, not the rank.
+        // The running variance is an estimate for all data: the union loses its one, not the rank.
         if (count > 1.0f) {
             const float variance = square / (count - 1.0f);
             running_mean[channel] = (1.0f - momentum) * running_mean[channel] + momentum * m;
@@ -79,7 +76,7 @@ __global__ void combine_kernel(int ranks, int channels, float eps, float momentu
     }
 }
 
-// Multiplies by the number at `by`, which is in device memory.
+// Multiplies by a number in device memory.
 __global__ void scale(std::size_t n, const float* by, const float* from, float* to) {
     for (std::size_t i : grid_range(n))
         to[i] = from[i] * by[0];
@@ -142,8 +139,6 @@ void SyncBatchNorm::set_training(bool is_training) {
     plain_->set_training(is_training);
 }
 
-// Gathers the ranks' numbers instead of adding them: a sum of means would lose their weights, and a
-// variance can only be added once the common mean is known.
 Variable SyncBatchNorm::forward(Variable input) {
     if (!is_training() || communicator_.world_size() == 1)
         return plain_->forward(input);
@@ -160,7 +155,7 @@ Variable SyncBatchNorm::forward(Variable input) {
     });
     traffic_.collectives++;
     traffic_.bytes += numbers * sizeof(float);
-    // From here on every rank has the same mean and variance; normalising is local work.
+    // Now every rank has the same mean and variance, and normalising is local work.
     const CombinedMoments combined =
         combine_moments(gathered_.data(), ranks, plain_->running_mean, plain_->running_var);
     const Tensor weight = plain_->weight->value;
@@ -173,9 +168,8 @@ Variable SyncBatchNorm::forward(Variable input) {
                        });
 }
 
-// Gives weight and bias the sums of this rank only: DistributedDataParallel averages them, as it
-// does all gradients of parameters. x needs the sums of all ranks, because it moves the common mean
-// and variance, and with them the outputs on all ranks.
+// Gives weight and bias the sums of this rank only, which DistributedDataParallel averages. x needs
+// the sums of all ranks, because it moves the common mean, and with it the outputs on all ranks.
 void SyncBatchNorm::backward(const Tensor& x, const Tensor& weight, const CombinedMoments& combined,
                              const Tensor& dy, Tape::InputGradients& gradients) {
     const GradientSums own = sums_of_gradients(x, combined.moments, dy);

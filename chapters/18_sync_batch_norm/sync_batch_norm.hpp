@@ -1,7 +1,6 @@
 #pragma once
-// Batch normalisation over the batches of all ranks: a channel's mean and variance are those of the
-// union of the batches, as if one rank had it. (PyTorch's torch.nn.SyncBatchNorm;
-// torch/nn/modules/_functions.py.)
+// Batch normalisation over the union of all ranks' batches, as if one rank had them all. (PyTorch's
+// torch.nn.SyncBatchNorm; torch/nn/modules/_functions.py.)
 //
 //     convert_sync_batch_norm(*model, *communicator);
 //     DistributedDataParallel ddp(*communicator, device, *model);
@@ -18,8 +17,8 @@ namespace ddp {
 
 // ---- The steps of the layer, in its order. All enqueue their work on the device's stream.
 
-// Returns how many numbers describe a rank's batch: for each channel its mean, for each channel its
-// variance, and the count of values per channel.
+// Returns how many numbers describe a rank's batch: the channels' means, their variances, and the
+// count of values per channel.
 constexpr std::size_t moments_size(int channels) {
     return 2 * static_cast<std::size_t>(channels) + 1;
 }
@@ -32,13 +31,13 @@ struct CombinedMoments {
     Moments moments;
     Tensor inverse_count;  // [1]: 1 / values per channel, over all ranks; 0 if there are none
 };
-// Combines the moments of all ranks; `gathered` has those of rank 0, then rank 1, and so on.
-// Updates the running averages, unless all ranks together have less than two values per channel.
+// Combines the moments of all ranks, which `gathered` has in the order of the ranks. Updates the
+// running averages, unless all ranks together have less than two values per channel.
 CombinedMoments combine_moments(const float* gathered, int ranks, const Tensor& running_mean,
                                 const Tensor& running_var);
 
-// Divides sums over all ranks by the count: `sums` has [2 * channels] numbers, the sums of dy and
-// then those of dy * x'. Returns the two means of each channel.
+// Divides sums over all ranks by the count: `sums` has [2 * channels] numbers, first for dy, then
+// for dy * x'. Returns the two means of each channel.
 GradientSums divide_by_count(const float* sums, const Tensor& inverse_count, int channels);
 
 // ---- The layer
@@ -75,7 +74,7 @@ class SyncBatchNorm : public Module {
     ArenaBuffer<float> gathered_;  // the moments of every rank, by rank
     ArenaBuffer<float> sums_;      // [2 * channels], see divide_by_count
     Traffic traffic_;
-    FirstPass first_forward_, first_backward_;  // the layers behind have products, too
+    FirstPass first_forward_, first_backward_;  // later layers have products, too
 };
 
 // Returns the bytes that a communicator must have for the converted layers of this model, at most.
