@@ -1,6 +1,6 @@
 #pragma once
-// What a run shows: the memory budget of each stage, one training at several stages, its timeline,
-// the same in a hybrid, and what becomes of it when ranks are killed.
+// The tables of a run: the memory budget of each stage, one training at several stages, its
+// timeline, the same in a hybrid, and what becomes of it when ranks are killed.
 #include <filesystem>
 
 #include "22_sharded/support/stages.hpp"
