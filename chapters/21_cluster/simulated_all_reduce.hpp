@@ -41,6 +41,8 @@ struct Cluster {
     double oversubscription = 1;
 
     int ranks() const { return nodes * ranks_per_node; }
+    // Returns the number of rings, or pairs of trees, that can each use a port of their own.
+    int copies() const { return nodes > 1 ? std::min(ports, ranks_per_node) : 1; }
 };
 
 // Returns the rank that `rank` sends to, or -1. Ranks are numbered node by node here.
@@ -65,6 +67,9 @@ enum class Algorithm { flat, two_level, tree };
 
 // Returns the rounds of an all-reduce. Chunks are not rounded to whole elements.
 Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes);
+
+// Returns the rounds of the double tree (double_tree.cpp).
+Schedule double_tree(const Cluster& cluster, double bytes);
 
 // Sends all messages, tracks when each rank has its data and until when each port is busy, and
 // returns the time at which the last message arrives.

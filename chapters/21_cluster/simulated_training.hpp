@@ -1,11 +1,8 @@
 #pragma once
-// A step of DistributedDataParallel on many ranks with stragglers, and the goodput of a training
-// whose job fails now and then.
+// A step of DistributedDataParallel on many ranks with stragglers.
 //
 //     compute          forward ── backward ─┬─────┬───┬ (wait) ── optimizer    the slowest rank's
 //     communication                         └ all-reduce ── all-reduce ──┘     of all ranks
-//
-//     work T ──[save]── work T ──[save]── work ✗ lost ── restart ── work T ──[save]──
 #include <functional>
 #include <vector>
 
@@ -38,24 +35,5 @@ enum class Delays { exponential, even };
 // delay x drawn anew for each rank and step.
 double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, int ranks,
                       double jitter, int steps, Delays delays = Delays::exponential);
-
-struct Failures {
-    double mean_s;     // from one failure of the job to the next, on average
-    double save_s;     // for which a checkpoint stops the training
-    double restart_s;  // from a failure until the training works again
-};
-
-// Returns the seconds of work between checkpoints that maximize goodput. To a first order that is
-// sqrt(2 save mean): Young, "A first order approximation to the optimum checkpoint interval",
-// CACM 17 (1974). This is Daly's next order: "A higher order estimate of the optimum checkpoint
-// interval for restart dumps", Future Generation Computer Systems 22 (2006).
-double best_interval_s(const Failures& failures);
-
-// Returns the goodput, the share of the time that counts, by Daly's formula for exponential
-// failures, which also strike during checkpoints and restarts.
-double useful_share(const Failures& failures, double interval_s);
-
-// Returns the goodput of a simulated job that fails `count` times.
-double simulated_useful_share(const Failures& failures, double interval_s, int count);
 
 }  // namespace ddp::simulator

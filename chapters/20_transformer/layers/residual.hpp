@@ -10,6 +10,7 @@
 // the last one, and training needs less warm-up (Xiong et al., 2020).
 #include <functional>
 
+#include "01_sgd/operations.hpp"
 #include "03_network/layers/sequential.hpp"
 #include "16_recipe/dropout.hpp"
 #include "20_transformer/layers/layer_norm.hpp"
@@ -23,10 +24,18 @@ class Residual {
     // Adds LAYER.normN and LAYER.dropoutN, where N is `number`, to `layers`, which must outlive
     // this object.
     Residual(Sequential& layers, const std::string& layer, int number, Device& device, int width,
-             double dropout, bool norm_first, const DropoutMasks& masks);
+             double dropout, bool norm_first, const DropoutMasks& masks)
+        : norm_(layers.add<LayerNorm>(layer + ".norm" + std::to_string(number), device, width)),
+          dropout_(
+              layers.add<Dropout>(layer + ".dropout" + std::to_string(number), dropout, masks)),
+          norm_first_(norm_first) {}
 
     // Returns x plus what the sublayer makes of it, as the picture shows.
-    Variable around(Variable x, const Sublayer& sublayer) const;
+    Variable around(Variable x, const Sublayer& sublayer) const {
+        if (norm_first_)
+            return add(x, dropout_.forward(sublayer(norm_.forward(x))));
+        return norm_.forward(add(x, dropout_.forward(sublayer(x))));
+    }
 
   private:
     LayerNorm& norm_;

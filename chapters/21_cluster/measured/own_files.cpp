@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "common/report/csv.hpp"
+#include "common/report/options.hpp"
+#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -122,6 +124,16 @@ MeasuredLinks read_links(const std::filesystem::path& path) {
                                      "' has too few lines: a link needs two sizes or more.");
     return {link_of(inside.empty() ? between : inside),
             link_of(between.empty() ? inside : between)};
+}
+
+simulator::Link parse_link(const std::string& option, const std::string& text) {
+    const std::size_t comma = text.find(',');
+    const auto bandwidth = parse_bandwidth(text.substr(0, comma));
+    const auto latency = parse_seconds(comma == text.npos ? "" : text.substr(comma + 1));
+    if (!bandwidth || *bandwidth < 1 || !latency)
+        throw OptionError(option + " must be BANDWIDTH,LATENCY such as 48GB/s,14us, but is '" +
+                          text + "'.");
+    return simulator::straight_link(*latency, *bandwidth);
 }
 
 RecordedStep read_step(const std::filesystem::path& path) {

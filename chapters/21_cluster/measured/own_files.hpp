@@ -24,6 +24,9 @@ struct MeasuredLinks {
 // links is there, it is taken for both. Throws std::runtime_error, with the line, if it is not so.
 MeasuredLinks read_links(const std::filesystem::path& path);
 
+// Reads a link, BANDWIDTH,LATENCY. Throws OptionError, with the option, for any other text.
+simulator::Link parse_link(const std::string& option, const std::string& text);
+
 struct RecordedStep {
     simulator::Step step;  // means over the ranks
     int ranks = 0;

@@ -1,3 +1,4 @@
+#include "21_cluster/failures.hpp"
 #include "21_cluster/measured/comparison.hpp"
 #include "21_cluster/simulated_all_reduce.hpp"
 #include "common/report/units.hpp"

@@ -2,6 +2,7 @@
 // Tables of what the simulator predicts: all-reduces, the efficiency of a training, failures.
 #include <filesystem>
 
+#include "21_cluster/failures.hpp"
 #include "21_cluster/measured/comparison.hpp"
 #include "21_cluster/measured/own_files.hpp"
 #include "21_cluster/simulated_all_reduce.hpp"

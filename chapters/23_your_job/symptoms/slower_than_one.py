@@ -1,6 +1,6 @@
 # symptom: 4 GPUs are slower than 1
 # cause: steps are too short: the all-reduce takes longer than backward. `./book predict` says how
-#   many ranks pay off [23](23_your_job/README.md#before-there-are-more-ranks)
+#   many ranks pay off [21](21_cluster/README.md#before-there-are-more-ranks)
 # cause: there is no DistributedSampler, so every rank trains on all samples
 #   [12](12_sampler/README.md#five-mistakes-without-a-message)
 # cause: loaders and threads share too few cores: `OMP_NUM_THREADS` [environment](environment.md)

@@ -1,6 +1,7 @@
 // A step with overlap and stragglers, and what failures cost.
 #include <cmath>
 
+#include "21_cluster/failures.hpp"
 #include "21_cluster/simulated_training.hpp"
 #include "tests/support/catch.hpp"
 
