@@ -16,7 +16,7 @@ namespace ddp {
 // Clips by the norm of the whole gradient, though each rank has only its chunks. The gaps are 0
 // and add nothing.
 Tensor ShardedDataParallel::clip_grad_norm(double max_norm) {
-    return ddp::clip_grad_norm(chunks_, max_norm, false,
+    return ddp::clip_grad_norm(chunks_, max_norm,
                                [this](const BasicTensor<double>& sum) { add_ranks(sum); });
 }
 
