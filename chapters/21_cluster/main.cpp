@@ -17,12 +17,14 @@ struct SimulatorOptions {
     std::string delays = "exponential";
     int bytes = 0;
 };
+
 // A question, and the recorded step that it is about, if it is about one.
 struct Simulation {
     Question question;
     std::string step_file;
     std::optional<RecordedStep> recorded;
 };
+
 // 336 million parameters in 16 bits, which are 672 MB in buckets of 25 MiB: 110 ms on one rank.
 simulator::Step usual_step() {
     constexpr int buckets = 26;
