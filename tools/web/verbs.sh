@@ -15,7 +15,6 @@ web() {  # [--open] [--pdf] [--public]
     [[ ! $pdf ]] || require_chromium
     lock_folder
     prepare_sphinx
-    record_choices
     sphinx html "the web edition" "$site" "${public[@]}"
     if [[ $pdf ]]; then print_book; fi
     unlock_folder
@@ -58,21 +57,6 @@ explain_web() {
     fail "$1; the whole log is $log"
 }
 
-# The runs that a player offers beside the reference are made once. A machine without a compiler offers the reference only.
-record_choices() {
-    [[ -e $folder/recordings ]] || step "recording what the players offer" record_into "$folder/recordings" ||
-        say "the players offer the reference runs only; why is in $log"
-}
-record_into() {  # FOLDER, which comes about when all is there
-    local new=$1.new ranks
-    mkdir -p "$new"
-    for ranks in 2 8; do
-        "$root/book" run 09 --cpu --ranks "$ranks" --show --csv "$new/$ranks.csv" || return
-        mv "$new/${ranks}_steps.csv" "$new/all_reduce_steps_${ranks}_ranks.csv"
-    done
-    mv "$new" "$1"
-}
-
 sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fails; all of them are in the log
     step "making $2" "$folder/packages/bin/python" -I -m sphinx -q -W --keep-going -j "$cores" -b "$1" -c "$root/tools/web" \
         -d "$folder/doctrees" "${@:4}" "$root" "$3" || {
@@ -85,7 +69,7 @@ require_chromium() { command -v chromium >/dev/null || fail "--pdf prints with C
 print_book() {
     sphinx singlehtml "one long page" "$folder/page" -D html_theme=basic -D html_theme_options.nosidebar=1 \
         -D html_css_files=print.css -D html_js_files=
-    step "printing it" timeout 300 chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
+    step "printing it" timeout 300 chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --generate-pdf-document-outline \
         --print-to-pdf="$root/out/ddp_by_hand.pdf" "file://$folder/page/README.html" || explain_web "Chromium cannot print the book"
     rm -rf "$folder/epub"  # what an earlier one has left there is no part of it
     sphinx epub "an EPUB" "$folder/epub"

@@ -5,8 +5,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/web"))
-from edition import (contents, excerpts, glossary, links, names, predictions,  # noqa: E402
-                     recordings, sources)
+from edition import (contents, excerpts, glossary, predictions, recordings,  # noqa: E402
+                     sources)
 
 
 class Tree(unittest.TestCase):
@@ -22,41 +22,6 @@ class Tree(unittest.TestCase):
         return root
 
 
-class Links(Tree):
-
-    def setUp(self):
-        self.root = self.tree(dict.fromkeys((
-            "README.md", "chapters/01/README.md", "chapters/01/a.cu", "chapters/01/show/b.cpp",
-            "chapters/words.md", "solutions/01/NOTES.md", "tests/bench/01/c.cpp"), ""))
-
-    def target(self, docname, link):
-        pages = {"README.md", "chapters/01/README.md", "chapters/words.md"}
-        return links.target_of(self.root, docname, link, pages.__contains__)
-
-    def test_page_by_its_file_or_its_folder(self):
-        page = links.Target("page", "chapters/01/README")
-        self.assertEqual(self.target("README", "chapters/01"), page)
-        self.assertEqual(self.target("README", "chapters/01/"), page)
-        self.assertEqual(self.target("chapters/words", "01/README.md"), page)
-        self.assertEqual(self.target("chapters/01/README", "../.."), links.Target("page", "README"))
-
-    def test_anchor_stays(self):
-        self.assertEqual(self.target("chapters/01/README", "../words.md#rank"),
-                         links.Target("page", "chapters/words", "rank"))
-
-    def test_file_and_folder_without_a_page(self):
-        for path in ("chapters/01/a.cu", "chapters/01/show"):
-            self.assertEqual(self.target("README", path), links.Target("source", path))
-
-    def test_left_out_whether_it_is_there_or_not(self):
-        for link in ("../solutions/01/NOTES.md", "../tests", "../tests/bench/01", "../my/01"):
-            self.assertEqual(self.target("chapters/words", link).kind, "text")
-
-    def test_dead(self):
-        for link in ("gone.cu", "../../..", "../../../elsewhere/a.cu", "README"):
-            self.assertEqual(self.target("chapters/01/README", link).kind, "dead", link)
-
-
 class Excerpts(Tree):
 
     def test_lines_whatever_the_indentation(self):
@@ -64,18 +29,26 @@ class Excerpts(Tree):
         self.assertEqual(excerpts.find_lines(text, "b {\n  c\n}"), (2, 4))
         self.assertEqual(excerpts.find_lines(text, "a"), (1, 1))
 
-    def test_stale(self):
-        self.assertIsNone(excerpts.find_lines("a\nb\n", "b\na"))
-
 
 class Glossary(unittest.TestCase):
 
-    def test_entries_as_plain_text(self):
+    def test_entries_as_plain_text_with_their_forms(self):
         text = ('# Glossary\n\n- <a id="rank"></a>**rank** ([05](05_ranks)): A *program* with\n'
                 '  `one` device, see\n  [world](x). <!-- not checked -->\n'
-                '- <a id="a-b"></a>**a b** ([06](06)): Two.\n- no entry\n')
-        self.assertEqual(glossary.entries(text),
-                         {"rank": "A program with one device, see world.", "a-b": "Two."})
+                '- <a id="a-b"></a>**a b** ([06](06)): Two. <!-- checked as: a b, bs -->\n'
+                '- <a id="c"></a>**`c`** ([06](06)): Three.\n- no entry\n')
+        self.assertEqual(glossary.entries(text), {
+            "rank": glossary.Entry("A program with one device, see world.", "05", ()),
+            "a-b": glossary.Entry("Two.", "06", ("a b", "bs")),
+            "c": glossary.Entry("Three.", "06", ("c", "cs"))})
+
+    def test_first_uses(self):
+        known = {"ring": glossary.Entry("", "09", ("ring", "rings")),
+                 "ring-buffer": glossary.Entry("", "06", ("ring buffer",))}
+        text = "A string, a Ring buffer, my-ring, rings and a ring."
+        found = [(text[begin:end], anchor) for begin, end, anchor in glossary.uses(text, known)]
+        self.assertEqual(found, [("Ring buffer", "ring-buffer"), ("rings", "ring")])
+        self.assertEqual(list(glossary.uses(text, {})), [])
 
 
 class Sources(Tree):
@@ -100,21 +73,6 @@ class Sources(Tree):
         self.assertEqual(sources.shown(root), {"chapters/01/a.cu", "chapters/01/b/d.hpp"})
 
 
-class Names(Tree):
-
-    def test_declared_outside_of_classes(self):
-        text = ("struct Slice;\nclass Ring final {\n    int inside(int);\nstd::size_t bytes_of();\n"
-                "void Ring::send(int) {\n// void talk(int)\nreturn_value(3);\nint main() {\n"
-                "template <typename T> struct Box {\n")
-        self.assertEqual([name for name, _ in names.declared(text)], ["Ring", "bytes_of", "Box"])
-
-    def test_a_header_wins_and_a_name_with_two_births_has_none(self):
-        files = {"a.hpp": "void both(int);\nvoid ring(int);\n", "b.hpp": "\nvoid both(int);\n",
-                 "c.cu": "void ring(int) {\nvoid own(int) {\n"}
-        found = names.births(self.tree(files), list(files))
-        self.assertEqual(found, {"a.hpp": {"ring": 2}, "c.cu": {"own": 2}})
-
-
 class Contents(unittest.TestCase):
     overview = ("| | chapter | needs |\n|---|---|---|\n| 00 | [tiny](00_tiny) | |\n"
                 "| | **I. One device** | |\n| 01 | [sgd](01_sgd) | |\n"
@@ -130,61 +88,27 @@ class Contents(unittest.TestCase):
                           "01_sgd": ("01 SGD", [], ["02"]),
                           "02_kernels": ("02 Kernels", ["01"], [])})
 
-    def test_every_page_stands_somewhere(self):
-        bench, task = "tests/bench/01_sgd/README", "exercises/01_sgd/README"
-        docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "common/README",
-                "chapters/00_tiny/README", "chapters/01_sgd/README", bench, task,
-                "exercises/01_sgd/labs/sheet"}
-        menu = contents.menu(docs, self.overview)
-        listed = {line[1:] for line in menu.splitlines() if line.startswith("/")}
-        below = {doc for parent in docs for doc in contents.below(parent, docs)}
-        self.assertEqual(listed | below | {"README"}, docs)
-        self.assertEqual(contents.below("chapters/01_sgd/README", docs), [bench, task])
-        self.assertEqual(contents.below(task, docs), ["exercises/01_sgd/labs/sheet"])
-
-
 class Predictions(unittest.TestCase):
-
-    def test_first_match(self):
-        lines = ["server 3 GB", "ring  12.5 MB   1.50", "ring  13 MB   9"]
-        self.assertEqual(predictions.first_match(r"ring +[0-9.]+ [A-Z]+ +([0-9.]+)", lines), "1.50")
-        self.assertIsNone(predictions.first_match("^tree ([0-9]+)", lines))
 
     def test_no_value_ends_its_script(self):
         self.assertEqual(predictions.json_script("<!--<script>", "id=a").count("<"), 2)
 
-    def test_the_last_of_the_readers_own_counts(self):
-        kept = predictions.own_measurements("1. 3 (arrays)\n2. x\n1. 4 (arrays)\n")
-        self.assertEqual(kept, {"1": "4 (arrays)", "2": "x"})
-
 
 class Recordings(Tree):
 
-    def test_the_readers_own_run_comes_first(self):
-        reference = "plots/reference/sgd.csv"
-        root = self.tree({reference: "a\n"})
-        self.assertEqual(recordings.source_of(root, "sgd"), (root / reference, False))
-        (root / "out").mkdir()
-        (root / "out/sgd.csv").write_text("b\n")
-        self.assertEqual(recordings.source_of(root, "sgd"), (root / "out/sgd.csv", True))
-
-    def test_runs_of_other_numbers_of_ranks_come_behind(self):
-        reference, made = "plots/reference/ring.csv", "build/web/recordings/ring_8_ranks.csv"
-        root = self.tree({reference: "a\n", made: "c\n", "out/ring.csv": "b\n"})
+    def test_the_readers_own_run_comes_first_and_other_numbers_of_ranks_last(self):
+        reference, eight = "plots/reference/ring.csv", "plots/reference/ring_8_ranks.csv"
+        root = self.tree({reference: "a\n", eight: "c\n", "out/ring.csv": "b\n"})
         (own, day), *others = recordings.runs_of(root, "ring")
         self.assertEqual(own, root / "out/ring.csv")
         self.assertRegex(day, r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(others, [(root / reference, ""), (root / made, day)])
-        (root / "out/ring.csv").unlink()
-        self.assertEqual(recordings.runs_of(root, "ring"), others)
+        self.assertEqual(others, [(root / reference, ""), (root / eight, "")])
+        self.assertEqual(recordings.runs_of(root, "ring", is_public=True), others)
 
     def test_digits_that_no_picture_shows_are_left_out(self):
         csv = 'name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'
         self.assertEqual(recordings.shortened(csv),
                          'name,ms\n"a 1.2345678901",1.234568\n1,-0.001234568\n2.5,2.5\n')
-
-    def test_columns(self):
-        self.assertEqual(recordings.lacking('step,"loss"\n1,2\n', ("step", "loss", "w1")), ["w1"])
 
 
 if __name__ == "__main__":

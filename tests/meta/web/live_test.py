@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from browser_test import SHOTS, SITE, Browser
+from browser_test import ROOT, SHOTS, SITE, Browser
 from selenium.webdriver.common.keys import Keys
 
 PAGE = "chapters/02_kernels/README.html"
@@ -138,6 +138,35 @@ class Live(Browser):
         result, says = self.take("race", 1)
         self.assertEqual(result, [2])
         self.assertIn("The sum is 2; right is 6.", says)
+
+    def test_a_task_that_is_solved_is_said_to_be(self):
+        self.runs("race", "hand", kernel="race", atomic=0, eachAccess=False)
+        _, says = self.take("race", 0, 1, 1, 0)
+        self.assertIn("The sum is 1; right is 3.", says)
+        self.assertIn("You have solved the task.", says)
+        self.assertNotIn("solved", self.runs("race", kernel="race", atomic=0)[1])
+        barriers = [[line] for line in self.barriers()]
+        solved = ["solved" in self.runs("tree", order, without, kernel=1, threads=8)[1]
+                  for without in barriers for order in ORDERS]
+        self.assertTrue(any(solved))
+
+    def test_each_thread_stands_on_its_line(self):
+        source = (ROOT / "chapters/02_kernels/tree.cu").read_text().splitlines()
+        self.runs("tree", kernel=1, threads=4, eachAccess=False)
+        figure = self.figure("tree")
+        self.run_in_page("arguments[0].live.go(3)", figure)
+        stand = self.run_in_page("""
+            return [...arguments[0].querySelectorAll(".kernel span")].map(line =>
+              [line.dataset.threads, line.dataset.line, line.textContent.trimEnd(), line.className])
+        """, figure)
+        self.assertEqual([line for _, _, line, _ in stand],
+                         source[int(stand[0][1]) - 1:int(stand[-1][1])])
+        there = [(threads, line.strip(), shown) for threads, _, line, shown in stand if threads]
+        self.assertEqual(there, [("0 1 2", "__syncthreads();", "shown")])
+        self.runs("tree", kernel=1, threads=4, eachAccess=True)
+        self.run_in_page("arguments[0].live.go(1)", figure)
+        line = self.ask("arguments[0].querySelector('.kernel .shown').textContent", figure)
+        self.assertEqual(line.strip(), "partial[thread] = values[thread];")
 
     def test_by_hand_with_the_keyboard(self):
         self.runs("tree", "hand", kernel=1, threads=4, eachAccess=False)

@@ -2,14 +2,12 @@
 
 A page wider than the paper has all of the book printed smaller, and nothing unfolds on paper.
 """
-import pathlib
 import sys
 import unittest
 
+from browser_test import ROOT, Browser
 from browser_test import SITE as PAGE
-from browser_test import Browser
 
-BOOK = pathlib.Path(__file__).resolve().parents[3]
 PAPER = 673  # of A4, between its margins, in CSS's pixels
 
 
@@ -48,7 +46,7 @@ class Paper(Browser):
     def test_all_chapters_are_there(self):
         text = self.run_in_page("return document.body.textContent")
         titles = [readme.read_text().splitlines()[0].partition(" ")[2].partition(" ")[2]
-                  for readme in BOOK.glob("chapters/[0-9]*/README.md")]
+                  for readme in ROOT.glob("chapters/[0-9]*/README.md")]
         self.assertGreater(len(titles), 20)
         self.assertEqual([title for title in titles if title not in text], [])
 

@@ -1,4 +1,4 @@
-"""The menu: chapters in their parts, exercises one level below their chapter, then all other pages.
+"""The shape of pages, and the menu: chapters in parts, exercises below their chapter, then others.
 
 It is read from the table of chapters/README.md, and from where the pages stand. A chapter is called
 by its subject, and its question stands below, with what it needs and where it leads.
@@ -17,6 +17,9 @@ ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
 ROW_NEEDS = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", re.M)
 SUBJECTS = {"tiny": "All on one page", "sgd": "SGD", "all_reduce": "All-reduce",
             "checkpoint_failover": "Checkpoints and failover", "sync_batch_norm": "SyncBatchNorm"}
+
+POWER = re.compile(r"(?<=[\w)])\^(\w+|\([^()]+\))")
+SHORT = 32  # letters of inline code that stay on one line, even of a phone
 
 
 def subject(name):
@@ -131,10 +134,43 @@ class NameChapter(SphinxTransform):
         title.parent.insert(1, below)
 
 
-def add_first_page(app):
-    """Adds the name by which a folder is opened; the first page itself is README.html."""
-    if app.builder.name == "html":
-        app.config.html_additional_pages["index"] = "index.html"
+class FoldFiles(SphinxTransform):
+    """Folds a chapter's table of files, which would stand between its questions and its lesson."""
+    default_priority = 430
+
+    def apply(self):
+        for section in self.document.findall(nodes.section):
+            table = next(section.findall(nodes.table), None)
+            if not section[0].astext().startswith("Files, in reading order") or table is None:
+                continue
+            rows = [row for row in table.findall(nodes.row)][1:]
+            first = sum(row[0].astext() == "●" for row in rows)
+            says = f"{len(rows)} rows; the {first} marked ● are to be read first"
+            fold = f"<details><summary>{says}</summary>"
+            section.insert(1, nodes.raw("", fold, format="html"))
+            section.insert(section.index(table) + 1, nodes.raw("", "</details>", format="html"))
+
+
+class SetFormulas(SphinxTransform):
+    """Sets powers high, and holds short code together on its line."""
+    default_priority = 455
+
+    def apply(self):
+        for text in list(self.document.findall(nodes.Text)):
+            if not isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis,
+                                            nodes.literal)):
+                continue
+            parts, end = [], 0
+            for power in POWER.finditer(str(text)):
+                parts += [nodes.Text(text[end:power.start()]),
+                          nodes.superscript("", power[1].strip("()"))]
+                end = power.end()
+            if parts:
+                at = text.parent.index(text)
+                text.parent[at:at + 1] = [*parts, nodes.Text(text[end:])]
+        for code in self.document.findall(nodes.literal):
+            if " " in code.astext() and len(code.astext()) <= SHORT:
+                code["classes"].append("short")
 
 
 def describe(app, docname, template, context, doctree):
@@ -146,11 +182,23 @@ def describe(app, docname, template, context, doctree):
         context["metatags"] += (f'<meta name="description" content="{text}">'
                                 f'<meta property="og:title" content="{context["title"]}">'
                                 f'<meta property="og:description" content="{text}">')
+        if app.config.html_baseurl:
+            card = f"{app.config.html_baseurl.rstrip('/')}/_static/card.png"
+            context["metatags"] += f'<meta property="og:image" content="{card}">'
+
+
+def write(app):
+    """Writes the name by which a folder is opened; the first page itself is README.html."""
+    (Path(app.outdir) / "index.html").write_text(
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{app.config.project}</title>'
+        '<meta http-equiv="refresh" content="0; url=README.html">'
+        '<a href="README.html">The book</a></html>\n')
 
 
 def setup(app):
     app.add_transform(NestSections)
     app.add_transform(NameChapter)
-    app.connect("builder-inited", add_first_page)
+    app.add_transform(FoldFiles)
+    app.add_transform(SetFormulas)
     app.connect("source-read", add_toctree)
     app.connect("html-page-context", describe)

@@ -22,10 +22,8 @@ class AddFirstScreen(SphinxTransform):
         played = next(iter(self.document.findall(recordings.recording)), None)
         if self.env.docname != "README" or played is None:
             return
-        picture = played.children[0].deepcopy()  # further down the text needs the picture itself
         screen = first_screen("", nodes.paragraph("", SAYS), played.deepcopy())
-        screen[-1]["plays"] = True
-        played.replace_self(nodes.paragraph("", "", picture))
+        screen[-1]["plays"] = played["is_above"] = True
         doors = nodes.paragraph("", "", classes=["doors"])
         for words, page in DOORS:
             if page not in self.env.found_docs:
@@ -34,7 +32,7 @@ class AddFirstScreen(SphinxTransform):
                 "", nodes.inline("", words), refdoc="README", refdomain="doc", reftype="myst",
                 refexplicit=True, reftarget=page,
                 reftargetid="two-commands" if page == "README" else None)
-            link.source, link.line = picture.source, picture.line
+            link.source, link.line = played.source, played.line
             doors += link
         screen += doors
         title = next(self.document.findall(nodes.title))
@@ -44,7 +42,7 @@ class AddFirstScreen(SphinxTransform):
 def visit_screen(self, node):
     if self.builder.name != "html":
         raise nodes.SkipNode
-    self.body.append('<div class="first-screen">')
+    self.body.append('<div class="first-screen" id="first-screen">')
 
 
 def depart_screen(self, node):

@@ -1,4 +1,11 @@
-"""A link to the glossary says on hover and on focus what the term means: the entry's own words."""
+"""Terms: links to the glossary that say on hover, on focus, or at the first tap what a term means.
+
+READMEs link some terms. This links the first use of all others in a page, in the forms for which
+the test `readmes` looks. terms.js has the meanings, the entries' own words, and page.js shows them.
+"""
+import dataclasses
+import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -9,72 +16,115 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 GLOSSARY = "chapters/glossary"
+ENTRY = re.compile(r'<a id="([^"]+)"></a>\*\*`?([^*`]+)`?\*\* \(\[(\d\d)\]')
+FORMS = re.compile(r"<!-- checked as: (.*?) -->", re.S)
+CHAPTER = re.compile(r"(?:chapters|exercises|tests/bench)/(\d\d)_")
+SKIPPED = (nodes.literal, nodes.literal_block, nodes.title, nodes.reference, nodes.raw,
+           addnodes.pending_xref, addnodes.download_reference)
 
 
-class glossary_term(nodes.General, nodes.Inline, nodes.TextElement):
-    """A linked term, with its meaning."""
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A term: what it means, the chapter that introduces it, and the forms in which it is used."""
+    meaning: str
+    chapter: str
+    forms: tuple
 
 
 def entries(text):
-    """Returns anchor -> meaning, of entries `- <a id="x"></a>**x** (where): meaning`, as text."""
+    """Returns anchor -> Entry, of entries `- <a id="x"></a>**x** (where): meaning`."""
     found = {}
     for token in MarkdownIt().parse(text):
-        if token.type != "inline" or not token.content.startswith('<a id="'):
+        entry = ENTRY.match(token.content) if token.type == "inline" else None
+        if not entry:
             continue
-        anchor = token.content.split('"')[1]
         words = "".join("\n" if child.type == "softbreak" else child.content
                         for child in token.children
                         if child.type in ("text", "code_inline", "softbreak"))
-        found[anchor] = " ".join(words.partition("): ")[2].split())
+        anchor, term, chapter = entry.groups()
+        forms = (term, f"{term}s")
+        if others := FORMS.search(token.content):
+            forms = tuple(" ".join(others[1].split()).split(", "))
+        elif "<!-- not checked -->" in token.content:
+            forms = ()
+        found[anchor] = Entry(" ".join(words.partition("): ")[2].split()), chapter, forms)
     return found
 
 
+def uses(text, known):
+    """Yields (begin, end, anchor) of the first use of each term, none inside of another."""
+    forms = {form.lower(): anchor for anchor, entry in known.items() for form in entry.forms}
+    if not forms:
+        return
+    longest = sorted(forms, key=len, reverse=True)
+    words = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest))})(?![\w-])", re.I)
+    seen = set()
+    for use in words.finditer(text):
+        anchor = forms[use[0].lower()]
+        if anchor not in seen:
+            seen.add(anchor)
+            yield use.start(), use.end(), anchor
+
+
 class LinkTerms(SphinxTransform):
-    """Takes the links to the glossary's anchors, which are no headings, from MyST."""
-    default_priority = 410  # behind ResolveLinks
+    """Takes the links to the glossary's anchors, which are no headings, from MyST; adds others."""
+    default_priority = 450  # after all that moves text
 
     def apply(self):
-        meanings = self.app.book_glossary
+        known, docname = self.app.book_glossary, self.env.docname
         for node in self.document.findall(nodes.reference):  # from one entry to another
-            if self.env.docname == GLOSSARY and node.get("refuri", "").lstrip("#") in meanings:
+            if docname == GLOSSARY and node.get("refuri", "").lstrip("#") in known:
                 node.attributes.pop("id_link", None)
-        for number, node in enumerate(list(self.document.findall(addnodes.pending_xref))):
-            anchor = node.get("reftargetid")
-            if node["reftarget"] != GLOSSARY or not anchor:
-                continue
-            if anchor not in meanings:
-                LOGGER.warning("dead link: the glossary has no entry '%s'", anchor, location=node)
-                node.replace_self(node.children[0].children)
-                continue
-            self.env.note_dependency(f"{GLOSSARY}.md")
-            node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
-                                                    refdomain="", reftype="book-term",
-                                                    reftarget=anchor, serial=f"term-{number}"))
+        linked = {self.take(node, node["reftargetid"])
+                  for node in list(self.document.findall(addnodes.pending_xref))
+                  if node["reftarget"] == GLOSSARY and node.get("reftargetid")}
+        if docname == GLOSSARY:
+            return
+        chapter = CHAPTER.match(docname)
+        left = {anchor: entry for anchor, entry in known.items() if anchor not in linked
+                and entry.chapter != (chapter and chapter[1])}
+        for text in list(self.document.findall(nodes.Text)):
+            self.link_uses(text, left)
+        self.env.note_dependency(f"{GLOSSARY}.md")
+
+    def link(self, anchor, *children):
+        return addnodes.pending_xref("", *children, refdoc=self.env.docname, refdomain="",
+                                     reftype="book-term", reftarget=anchor)
+
+    def take(self, node, anchor):
+        if anchor in self.app.book_glossary:
+            node.replace_self(self.link(anchor, *node.children))
+        else:
+            LOGGER.warning("dead link: the glossary has no entry '%s'", anchor, location=node)
+            node.replace_self(node.children[0].children)
+        return anchor
+
+    def link_uses(self, text, left):
+        """Links a text's uses of the terms that are left, and takes these out."""
+        node = text
+        while node.parent is not None:
+            node = node.parent
+            if isinstance(node, SKIPPED):
+                return
+        parts, end = [], 0
+        for begin, after, anchor in list(uses(str(text), left)):
+            parts += [nodes.Text(text[end:begin]),
+                      self.link(anchor, nodes.inline("", text[begin:after]))]
+            end = after
+            del left[anchor]
+        if parts:
+            at = text.parent.index(text)
+            text.parent[at:at + 1] = [*parts, nodes.Text(text[end:])]
 
 
 def resolve_term(app, env, node, content):
     if node.get("reftype") != "book-term":
         return None
-    anchor = node["reftarget"]
     page = ""
     if app.builder.name != "singlehtml":
         page = app.builder.get_relative_uri(node["refdoc"], GLOSSARY)
-    return glossary_term("", "", *content.children, refuri=f"{page}#{anchor}",
-                         serial=node["serial"], meaning=app.book_glossary[anchor])
-
-
-def visit_term(self, node):
-    says = ""
-    if self.builder.name == "html":
-        says = f' aria-describedby="{node["serial"]}"'
-    self.body.append(f'<span class="term"><a href="{node["refuri"]}"{says}>')
-
-
-def depart_term(self, node):
-    says = ""
-    if self.builder.name == "html":
-        says = f'<span role="tooltip" id="{node["serial"]}">{self.encode(node["meaning"])}</span>'
-    self.body.append(f"</a>{says}</span>")
+    return nodes.reference("", "", *content.children, refuri=f"{page}#{node['reftarget']}",
+                           internal=True, classes=["term"])
 
 
 def read_entries(app):
@@ -82,8 +132,13 @@ def read_entries(app):
     app.book_glossary = entries(page.read_text()) if page.exists() else {}
 
 
+def write(app):
+    meanings = {anchor: entry.meaning for anchor, entry in app.book_glossary.items()}
+    (Path(app.outdir) / "_static/terms.js").write_text(
+        f"window.bookTerms={json.dumps(meanings, ensure_ascii=False, separators=(',', ':'))};\n")
+
+
 def setup(app):
-    app.add_node(glossary_term, html=(visit_term, depart_term), epub=(visit_term, depart_term))
     app.add_transform(LinkTerms)
     app.connect("builder-inited", read_entries)
     app.connect("missing-reference", resolve_term)

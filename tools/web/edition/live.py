@@ -9,6 +9,8 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from . import predictions
+
 LOGGER = logging.getLogger(__name__)
 KERNELS = Path(__file__).resolve().parents[1] / "live/kernels.wasm"
 SCRIPTS = ("kernels.js", "live.js", "live_figure.js")
@@ -34,9 +36,11 @@ class PlaceFigures(SphinxTransform):
         blocks = list(self.document.findall(nodes.literal_block))
         for program, title in PROGRAMS.items() if self.env.docname == PAGE else ():
             printed = [block for block in blocks if f"\n{title}" in block.astext()]
+            path = f"chapters/02_kernels/{program}.cu"
             if len(printed) == 1:
+                self.env.note_dependency(path)
                 printed[0].parent.insert(printed[0].parent.index(printed[0]) + 1,
-                                         live("", program=program))
+                                         live("", program=program, source=path))
             else:
                 LOGGER.warning("%s blocks with '%s': the figure of %s has no place", len(printed),
                                title, program, location=self.document)
@@ -44,7 +48,9 @@ class PlaceFigures(SphinxTransform):
 
 def visit_live(self, node):
     if self.builder.name == "html":
-        self.body.append(f'<figure class="live" data-program="{node["program"]}" hidden></figure>')
+        lines = (Path(self.builder.srcdir) / node["source"]).read_text().splitlines()
+        self.body.append(f'<figure class="live" data-program="{node["program"]}" hidden>'
+                         f'{predictions.json_script(lines, "")}</figure>')
     raise nodes.SkipNode
 
 
@@ -56,7 +62,9 @@ def load_scripts(app, docname, template, context, doctree):
 
 def write(app):
     text = base64.b64encode(KERNELS.read_bytes()).decode()
-    (Path(app.outdir) / "_static/kernels.js").write_text(f'window.bookKernels = "{text}";\n')
+    lines = KERNELS.with_suffix(".json").read_text()
+    (Path(app.outdir) / "_static/kernels.js").write_text(
+        f'window.bookKernels = "{text}";\nwindow.bookLines = {lines}')
 
 
 def setup(app):

@@ -1,8 +1,7 @@
 """Pictures that can be played: the page carries CSV files, and scenes.js knows how to show them.
 
-The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference
-beside the picture. The reader can choose further runs, which `./book web` makes, with other numbers
-of ranks: NAME_8_ranks.csv.
+The files are the reference beside the picture, those of other numbers of ranks, NAME_8_ranks.csv,
+and the reader's own of the last run, out/NAME.csv, if there is one. That one comes first.
 """
 import csv
 import datetime
@@ -33,25 +32,15 @@ class recording(nodes.General, nodes.Element):
     """A picture, and the CSV file from which it was drawn."""
 
 
-def source_of(root, name, is_public=False):
-    """Returns the CSV file that is played, and whether it is the reader's own."""
-    own = Path(root) / "out" / f"{name}.csv"
-    if own.exists() and not is_public:
-        return own, True
-    return Path(root) / "plots/reference" / f"{name}.csv", False
-
-
 def runs_of(root, name, is_public=False):
-    """Returns all files that are played, with the day on which this machine made them, or ""."""
-    path, own = source_of(root, name, is_public)
-    made_here = Path(root) / "build/web/recordings"
-    paths = [path, *sorted(made_here.glob(f"{name}_*_ranks.csv"))]
-    reference = Path(root) / "plots/reference" / f"{name}.csv"
-    if own and len(paths) > 1:  # the reader's own may be of any number of ranks
-        paths.insert(1, reference)
-    days = (datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() for path in paths)
-    return [(path, "" if path == reference or is_public else day)
-            for path, day in zip(paths, days, strict=True)]
+    """Returns the CSV files that are played, with the day on which the reader made one, or ""."""
+    own = Path(root) / "out" / f"{name}.csv"
+    runs = []
+    if own.exists() and not is_public:
+        runs.append((own, datetime.date.fromtimestamp(own.stat().st_mtime).isoformat()))
+    reference = Path(root) / "plots/reference"
+    return runs + [(path, "") for path in (reference / f"{name}.csv",
+                                           *sorted(reference.glob(f"{name}_*_ranks.csv")))]
 
 
 def lacking(text, wanted):
@@ -95,6 +84,9 @@ class PlayPictures(SphinxTransform):
 def visit_recording(self, node):
     if self.builder.name != "html":
         return
+    if node.get("is_above"):
+        self.body.append('<p><a href="#first-screen">It plays at the top of this page.</a></p>')
+        raise nodes.SkipNode
     plays = " data-plays" if node.get("plays") else ""
     self.body.append(f'<figure class="recording" data-name="{node["name"]}" '
                      f'data-scene="{node["scene"]}"{plays}>')

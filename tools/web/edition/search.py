@@ -1,14 +1,13 @@
 """What the search finds: sections.js has each section's page, anchor, title and prose.
 
-A page from a folder may fetch nothing, so this is a script. The glossary's entries and the symptoms
-come first, then chapters, then all else.
+A page from a folder may fetch nothing, so this is a script. The symptoms come first, then chapters,
+then all else; terms.js has the glossary's entries.
 """
 import json
 from pathlib import Path
 
 from docutils import nodes
 
-from . import glossary
 
 def rank(docname):
     if docname == "chapters/symptoms":
@@ -17,11 +16,11 @@ def rank(docname):
 
 
 def prose(section):
-    """Returns what stands in a section itself, of paragraphs and lists, its first 900 letters."""
+    """Returns what stands in a section itself, of paragraphs and lists, its first 450 letters."""
     parts = [words(node) for node in section.findall(nodes.paragraph)
              if next(parent for parent in ancestors(node) if isinstance(parent, nodes.section))
              is section]
-    return " ".join(" ".join(parts).split())[:900]
+    return " ".join(" ".join(parts).split())[:450]
 
 
 def words(paragraph):
@@ -48,11 +47,19 @@ def entries(docname, doctree):
 def write(app):
     found = [entry for docname in sorted(app.env.found_docs, key=lambda doc: (rank(doc), doc))
              for entry in entries(docname, app.env.get_doctree(docname))]
-    found = [[f"{glossary.GLOSSARY}.html", anchor, f"{anchor} (glossary)", meaning]
-             for anchor, meaning in app.book_glossary.items()] + found
     (Path(app.outdir) / "_static/sections.js").write_text(
         f"window.bookSections={json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n")
-    unused = ["searchindex.js", "_static/searchtools.js", "_static/language_data.js"]
-    for pattern in (*unused, "_static/*stemmer.js", "_static/**/*.map", "_static/**/debug.css"):
-        for path in Path(app.outdir).glob(pattern):
+    for pattern in ("searchtools.js", "language_data.js", "**/*.map", "**/debug.css"):
+        for path in (Path(app.outdir) / "_static").glob(pattern):
             path.unlink()
+
+
+def replace_search(app):
+    """Has Sphinx make no index of its own, which a page from a folder could not fetch."""
+    if app.builder.name == "html":
+        app.builder.search = False
+        app.config.html_additional_pages["search"] = "search.html"
+
+
+def setup(app):
+    app.connect("builder-inited", replace_search)

@@ -13,18 +13,9 @@ window.addEventListener("message", event => {
   unfold(figure, true);
 });
 
-function wholeFile(figure, { path, html, first }) {
+function wholeFile(figure, { path, html }) {
   const whole = document.createElement("div");
   whole.className = "whole highlight";
-  const nav = document.createElement("nav");
-  nav.ariaLabel = "Read first";
-  if (first.length) nav.append("● read first: ");
-  for (const { href, text } of first) {
-    const link = document.createElement("a");
-    link.href = href;
-    link.textContent = text;
-    nav.append(link, " ");
-  }
   const pre = document.createElement("pre");
   pre.tabIndex = 0;
   pre.ariaLabel = path;
@@ -33,8 +24,7 @@ function wholeFile(figure, { path, html, first }) {
     line.removeAttribute("id");
     line.classList.toggle("shown", i + 1 >= figure.dataset.first && i + 1 <= figure.dataset.last);
   });
-  linkNames(pre, path);
-  whole.append(nav, pre);
+  whole.append(pre);
   return whole;
 }
 

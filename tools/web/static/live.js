@@ -7,6 +7,9 @@ const canSuspend = () => typeof WebAssembly === "object" && "Suspending" in WebA
 const stackBytes = 16384;
 const accessKinds = ["read", "write", "atomic"], workKinds = ["the kernel", "the copy", "the event"];
 
+// The line of the kernel that has called, if this browser's stacks say where in the module a call stands (Safari's don't).
+const callingLine = () => [...Error().stack.matchAll(/wasm-function\[\d+\]:0x([0-9a-f]+)/g)].map(([, at]) => bookLines[parseInt(at, 16)]).find(Boolean);
+
 // The random order of the book's runtime on a CPU (common/cuda_on_cpu/src/block.cpp): the same seed gives the same order.
 class RandomOrder {
   static bits = value => BigInt.asUintN(64, value);
@@ -86,7 +89,7 @@ class LiveRun {
       device_goes_on: this.suspending(hostWaits => this.deviceGoesOn(hostWaits)),
       runs: this.suspending((...launch) => this.runKernel(...launch)),
       barrier: this.suspending(line => this.barrier(line)),
-      sleeps: this.suspending(() => this.suspend("sleeps")),
+      sleeps: this.suspending(() => this.sleep()),
       accesses: this.suspending((address, bytes, kind) => this.access(address, accessKinds[kind])),
     };
     const nothing = new Proxy({}, { get: () => () => 0 });  // no clock, no files
@@ -126,7 +129,7 @@ class LiveRun {
     this.settle();
     this.turn = null;
     if (turn && (turn.does || turn.accesses.length || turn.who.number !== undefined))
-      this.turns.push({ ...turn, how, line, queue: [...this.queue], states: this.threads.map(({ state }) => state),
+      this.turns.push({ ...turn, how, line, queue: [...this.queue], standsAt: this.threads.map(({ line }) => line), states: this.threads.map(({ state }) => state),
         memory: new Map(this.arrays.map(array => [array.name, array.cells()])) });
   }
 
@@ -165,7 +168,9 @@ class LiveRun {
     this.settle();
     const array = this.arrays.find(array => array.has(address));
     if (!array || !this.turn) return undefined;
+    const line = this.running && callingLine();
     const note = () => {
+      if (this.running) this.running.line = line;
       const index = array.indexOf(address);
       array.known[index] ||= kind !== "read";
       this.turn.accesses.push({ array, index, kind, before: array.cell(index), racesWith: this.raceOf(array, index, kind) });
@@ -265,8 +270,13 @@ class LiveRun {
   }
   barrier(line) {
     this.lines.add(line);
+    this.running.line = line;
     if (this.settings.without?.includes(line)) return undefined;
     return this.suspend("waits", line);
+  }
+  sleep() {
+    this.running.line = callingLine();
+    return this.suspend("sleeps");
   }
   // Lets a block go on, in the order in which its threads have come, when the last of them has come to the barrier.
   meet(last) {

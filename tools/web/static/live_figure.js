@@ -50,6 +50,7 @@ const livePrograms = {
     start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
     arrays: () => [{ name: "sum" }],
     hasTable: true,
+    task: ["Can you make the sum 1? Give the turns by hand.", (sum, races) => sum === 1 && races],
     verdict: ({ kernel, additions }, [sum]) => rightOrWrong(sum, kernel === "race" ? 3 : 2 * additions),
   },
   tree: {
@@ -62,6 +63,7 @@ const livePrograms = {
     start: ({ kernel, threads }) => ["tree", kernel, threads],
     arrays: () => [{ name: "values" }, { name: "sum", isNew: true }],
     shared: { name: "partial", isNew: true },
+    task: ["Take one barrier away. In which order does the sum become 11?", (sum, races) => sum === 11 && races],
     verdict: ({ threads }, [sum]) => rightOrWrong(sum, threads * (threads + 1) / 2),
   },
 };
@@ -69,10 +71,15 @@ const livePrograms = {
 // ---- Words
 
 const cellText = value => (value === null ? "" : Array.isArray(value) ? (value[0] < 0 ? "–" : `${value[0]}.${value[1]}`) : String(value));
+// What is said several times is said once: "a", "b twice", "c 3 times".
+const counted = texts => unique(texts).map(text => {
+  const times = texts.filter(other => other === text).length;
+  return times === 1 ? text : `${text} ${times === 2 ? "twice" : `${times} times`}`;
+});
 const placeOf = ({ array, index }) => (array.known.length > 1 ? `${array.name}[${index}]` : array.name);
 const doing = {
-  read: list => `reads ${listed(list.map(access => `${placeOf(access)} (${cellText(access.after)})`))}`,
-  write: list => `writes ${listed(list.map(access => `${cellText(access.after)} to ${placeOf(access)}`))}`,
+  read: list => `reads ${listed(counted(list.map(access => `${placeOf(access)} (${cellText(access.after)})`)))}`,
+  write: list => `writes ${listed(counted(list.map(access => `${cellText(access.after)} to ${placeOf(access)}`)))}`,
   atomic: list => list.map(access => `changes ${placeOf(access)} from ${cellText(access.before)} to ${cellText(access.after)} in one access`).join(", "),
 };
 // Returns what was done, in the order in which it was: "reads a (1) and b (2), writes 3 to c".
@@ -100,6 +107,7 @@ class LiveFigure extends Player {
     super(figure, `The kernels of ${figure.dataset.program}.cu, which run in this page`);
     this.program = livePrograms[figure.dataset.program];
     this.file = `chapters/02_kernels/${figure.dataset.program}.cu`;
+    this.source = JSON.parse(figure.querySelector("script").textContent);
     this.without = new Set();  // the lines whose barriers are taken away
     this.values = Object.fromEntries(this.program.fields.map(({ name, options, first }) => [name, first ?? options[0][1]]));
     this.build();
@@ -122,11 +130,14 @@ class LiveFigure extends Player {
     this.hand.setAttribute("role", "group");
     this.figure.prepend(title, form, this.barriers);
     this.says.before(this.hand);
+    this.code = Object.assign(document.createElement("pre"), { className: "kernel", tabIndex: 0, ariaLabel: "the kernel, and who is on which line" });
+    this.canvas.svg.before(this.code);
+    if (this.program.task) this.says.before(Object.assign(document.createElement("p"), { className: "task", textContent: this.program.task[0] }));
     this.from.textContent = `The book's own file, compiled for this page. ${Player.keys}`;
     this.figure.hidden = false;
   }
   linkTo(place, text) {
-    return Object.assign(document.createElement("a"), { href: `${bookRoot}source/${this.file}.html${place}`, textContent: text });
+    return Object.assign(document.createElement("a"), { href: `${document.documentElement.dataset.content_root}source/${this.file}.html${place}`, textContent: text });
   }
   buildField(field) {
     const label = document.createElement("label"), select = document.createElement("select");
@@ -164,6 +175,28 @@ class LiveFigure extends Player {
     return this.start();
   }
 
+  // The lines of the kernel in which threads have been. Before each stand the numbers of the threads that are there.
+  offerLines() {
+    const been = this.run.turns.flatMap(({ standsAt }) => standsAt).filter(Boolean).sort((a, b) => a - b);
+    const first = this.source.slice(0, been[0]).findLastIndex(line => line.startsWith("__global__"));
+    const lines = this.source.slice(first, 1 + this.source.indexOf("}", first));
+    this.code.hidden = !been.length || this.program.watchesStream;
+    this.code.replaceChildren(...this.code.hidden ? [] : lines.map((text, i) => {
+      const line = Object.assign(document.createElement("span"), { textContent: `${text}\n` });
+      line.dataset.line = first + i + 1;
+      return line;
+    }));
+  }
+  markLines({ standsAt = [], states, who } = {}) {
+    for (const line of this.code.children) {
+      const there = this.run.threads.filter(thread =>
+        standsAt[thread.number] === Number(line.dataset.line) && (thread === who || states[thread.number] !== "ends"));
+      const numbers = there.map(({ block, index }) => (this.run.threads.at(-1).block ? `${block}.${index}` : index));
+      line.dataset.threads = numbers.length > 4 ? `${numbers[0]} … ${numbers.at(-1)}` : numbers.join(" ");
+      line.className = there.includes(who) ? "shown" : "";
+    }
+  }
+
   // By hand: a button for each thread, or for the host and the stream.
   offerTurns() {
     const isByHand = this.values.order === "hand", names = this.names();
@@ -197,6 +230,7 @@ class LiveFigure extends Player {
     for (const { field, label } of this.fields) label.hidden = Boolean(field.of && !field.of(this.values));
     this.offerBarriers();
     this.offerTurns();
+    this.offerLines();
     const legend = Object.entries({ read: "read", write: "written", atomic: "changed by an atomic" }).map(([kind, text]) => [strokes[kind], text]);
     if (!this.program.watchesStream) legend.push(...Object.entries(states).map(([state, text]) => ["", `${glyphs[state]} ${text}`]));
     if (run.arrays.some(({ type }) => type === "place")) legend.push(["", "1.3 by block 1, thread 3"]);
@@ -208,6 +242,7 @@ class LiveFigure extends Player {
   }
   go(step) {
     super.go(step);
+    this.markLines(this.run.turns[this.step - 1]);
     const candidates = this.run.offers.find(({ turns }) => turns === this.step)?.candidates || [];
     [...this.hand.children].forEach((button, number) => { button.ariaDisabled = !candidates.includes(number); });
   }
@@ -297,6 +332,7 @@ class LiveFigure extends Player {
     const words = [step ? this.turnInWords(run.turns[step - 1]) : program.watchesStream ? "The program has not begun." : "No thread has had a turn yet."];
     if (isEnd && run.failed) words.push(run.failed);
     if (isEnd && run.result) words.push(program.verdict(this.values, run.result), this.racesInWords());
+    if (isEnd && run.result && program.task?.[1](run.result[0], this.races())) words.push("You have solved the task.");
     if (isEnd && run.open) words.push("Whose turn is it now?");
     return words.filter(Boolean).join(" ");
   }
@@ -307,9 +343,12 @@ class LiveFigure extends Player {
     const raceWords = race ? ` What it does to ${placeOf(race)} races with ${this.nameOf(race.racesWith)}: nothing puts one before the other.` : "";
     return `${name[0].toUpperCase()}${name.slice(1)} ${listed(parts)}.${raceWords}`;
   }
+  races() {
+    return this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith)).length;
+  }
   racesInWords() {
     if (this.program.watchesStream) return "";
-    const races = this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith)).length;
+    const races = this.races();
     return races ? `${races} ${races > 1 ? "accesses race" : "access races"}: in another order the result may be another one.` : "Nothing races.";
   }
 }
@@ -321,7 +360,8 @@ if (canSuspend()) {
   for (const figure of liveFigures) new LiveFigure(figure);
 } else {
   for (const figure of liveFigures) {
-    figure.append("In a browser with JavaScript Promise Integration (Chromium from 137 on has it) this kernel runs here, turn by turn.");
+    figure.append("This browser can't run the kernel here, turn by turn. One with JavaScript Promise Integration can: Chromium since 137, Firefox since " +
+      "153, Safari since 27. The table above is a run of it.");
     figure.hidden = false;
   }
 }

@@ -1,8 +1,5 @@
-// On every page: names as links, the menu at its place, and Escape for the meaning of a term.
+// On every page: tables that fit, the menu at its place, and the meaning of a term.
 "use strict";
-
-for (const block of document.querySelectorAll(".highlight-cuda pre, .highlight-cpp pre")) linkNames(block, block.closest("figure")?.dataset.path);
-linkNamesInProse();
 
 // In a table, code breaks after a / . _ or comma only; where a table is wider than the page, its rows are cards.
 for (const code of document.querySelectorAll("article td code .pre"))
@@ -32,9 +29,30 @@ for (const block of document.querySelectorAll(".highlight pre, .table-wrapper"))
 const here = document.querySelector(".sidebar-tree .current-page"), menu = document.querySelector(".sidebar-scroll");
 if (here && menu) menu.scrollTop = here.offsetTop - menu.clientHeight / 2;
 
-// A meaning that lies over the text can be put away without leaving its word.
-document.addEventListener("keydown", event => {
-  if (event.key === "Escape") document.querySelectorAll(".term").forEach(term => term.classList.add("quiet"));
-});
-for (const term of document.querySelectorAll(".term"))
-  for (const leaves of ["mouseleave", "focusout"]) term.addEventListener(leaves, () => term.classList.remove("quiet"));
+// A term says what it means on hover and on focus; under a finger the first tap does, and the second follows the link.
+const meaning = Object.assign(document.createElement("p"), { id: "meaning", role: "tooltip", hidden: true });
+const hush = () => { meaning.hidden = true; };
+function tell(term) {
+  meaning.textContent = bookTerms[term.hash.slice(1)];
+  meaning.hidden = false;
+  const { left, top, bottom } = term.getClientRects()[0], isLow = bottom + meaning.offsetHeight > innerHeight;
+  meaning.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - meaning.offsetWidth - 8))}px`;
+  meaning.style.top = `${isLow ? top - meaning.offsetHeight : bottom}px`;
+  meaning.told = term;
+  term.setAttribute("aria-describedby", "meaning");
+}
+for (const term of document.querySelectorAll("a.term")) {
+  let isFirst = false;
+  for (const comes of ["mouseenter", "focus"]) term.addEventListener(comes, () => tell(term));
+  for (const leaves of ["mouseleave", "blur"]) term.addEventListener(leaves, event => event.relatedTarget !== meaning && hush());
+  term.addEventListener("pointerdown", () => { isFirst = meaning.hidden || meaning.told !== term; });
+  term.addEventListener("click", event => {
+    if (event.pointerType !== "touch" || !isFirst) return;
+    event.preventDefault();
+    tell(term);
+  });
+}
+meaning.addEventListener("mouseleave", hush);
+document.addEventListener("scroll", hush);
+document.addEventListener("keydown", event => event.key === "Escape" && hush());
+document.body.append(meaning);

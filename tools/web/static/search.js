@@ -6,14 +6,16 @@ const query = new URLSearchParams(location.search).get("q") || "", words = query
 const plain = text => text.toLowerCase().replace(/[-_]/g, " ");
 const wanted = words.map(word => plain(word).replace(/(?<=\w{3})s$/, ""));
 
+const places = [...Object.entries(bookTerms).map(([anchor, meaning]) => ["chapters/glossary.html", anchor, `${anchor} (glossary)`, meaning]), ...bookSections];
+
 function found() {
   const hits = [];
-  bookSections.forEach(([page, anchor, title, text], place) => {
+  places.forEach(([page, anchor, title, text], place) => {
     const head = plain(title), body = plain(text);
     if (!wanted.every(word => head.includes(word) || body.includes(word))) return;
     const whole = word => new RegExp(`\\b${RegExp.escape?.(word) ?? word.replace(/\W/g, "\\$&")}`).test(head);
     const exact = [title, text].some(part => part.includes(query)) ? 0.5 : 0, isTerm = head.replace(" (glossary)", "") === plain(query) ? 2 : 0;
-    hits.push({ page, anchor, title, text, score: place / bookSections.length - wanted.filter(whole).length - exact - isTerm });
+    hits.push({ page, anchor, title, text, score: place / places.length - wanted.filter(whole).length - exact - isTerm });
   });
   return hits.sort((a, b) => a.score - b.score).slice(0, 40);
 }

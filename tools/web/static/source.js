@@ -1,4 +1,4 @@
-// On a source page: the reader's choice of dark or light, names as links, and the lines for an excerpt that asks for them.
+// On a source page: the reader's choice of dark or light, and the lines for an excerpt that asks for them.
 "use strict";
 
 try {
@@ -8,8 +8,5 @@ try {
 }
 const pre = document.querySelector("main.code pre");
 if (pre && window.parent !== window) {
-  const first = [...document.querySelectorAll("nav a")].map(link => ({ href: link.href, text: link.textContent }));
-  window.parent.postMessage({ path: document.body.dataset.path, html: pre.innerHTML, first }, "*");
-} else if (pre) {
-  linkNames(pre, document.body.dataset.path);
+  window.parent.postMessage({ path: document.body.dataset.path, html: pre.innerHTML }, "*");
 }
