@@ -19,8 +19,8 @@ GLOSSARY = "chapters/glossary"
 ENTRY = re.compile(r'<a id="([^"]+)"></a>\*\*`?([^*`]+)`?\*\* \(\[(\d\d)\]')
 FORMS = re.compile(r"<!-- checked as: (.*?) -->", re.S)
 CHAPTER = re.compile(r"(?:chapters|exercises|tests/bench)/(\d\d)_")
-SKIPPED = (nodes.literal, nodes.literal_block, nodes.title, nodes.reference, nodes.raw,
-           addnodes.pending_xref, addnodes.download_reference)
+SKIPPED = (nodes.literal, nodes.strong, nodes.literal_block, nodes.title, nodes.reference,
+           nodes.raw, addnodes.pending_xref, addnodes.download_reference)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,18 +34,22 @@ class Entry:
 def entries(text):
     """Returns anchor -> Entry, of entries `- <a id="x"></a>**x** (where): meaning`."""
     found = {}
-    for token in MarkdownIt().parse(text):
+    tokens = MarkdownIt().parse(text)
+    for i, token in enumerate(tokens):
         entry = ENTRY.match(token.content) if token.type == "inline" else None
         if not entry:
             continue
         words = "".join("\n" if child.type == "softbreak" else child.content
                         for child in token.children
                         if child.type in ("text", "code_inline", "softbreak"))
+        # A comment with a line of its own is a block after the paragraph.
+        comments = token.content + "".join(next_.content for next_ in tokens[i + 1:i + 3]
+                                           if next_.type == "html_block")
         anchor, term, chapter = entry.groups()
         forms = (term, f"{term}s")
-        if others := FORMS.search(token.content):
+        if others := FORMS.search(comments):
             forms = tuple(" ".join(others[1].split()).split(", "))
-        elif "<!-- not checked -->" in token.content:
+        elif "<!-- not checked -->" in comments:
             forms = ()
         found[anchor] = Entry(" ".join(words.partition("): ")[2].split()), chapter, forms)
     return found

@@ -182,7 +182,7 @@ function timelines(unit, doing, groups) {
     },
     says(step, part = 0) {
       const now = times[step] + (part ? part * (times[step + 1] - times[step]) : 0);
-      if (step === times.length - 1) return `${groups.map(endOf).join(". ").replace(/^./, letter => letter.toUpperCase())}.`;
+      if (step === times.length - 1) return `${groups.map(endOf).join(". ").replace(/(^|\. )\w/g, letter => letter.toUpperCase())}.`;
       return `At ${part ? Math.round(now) : round(now)} ${unit}: ${groups.map(([title, rows]) => `${title}, ${doing(rows, now)}`).join("; ")}.`;
     },
   };
