@@ -50,6 +50,7 @@ __global__ void combine_kernel(int ranks, int channels, float eps, float momentu
                                float* inverse_count, float* running_mean, float* running_var) {
     const int numbers = 2 * channels + 1;
     for (std::size_t channel : grid_range(channels)) {
+        // n and m
         float count = 0.0f, sum = 0.0f;
         for (int rank = 0; rank < ranks; rank++) {
             const float* theirs = gathered + static_cast<std::size_t>(rank) * numbers;
@@ -139,6 +140,8 @@ void SyncBatchNorm::set_training(bool is_training) {
     plain_->set_training(is_training);
 }
 
+// Gathers the ranks' numbers instead of adding them: a sum of means would lose their weights, and a
+// variance can only be added once the common mean is known.
 Variable SyncBatchNorm::forward(Variable input) {
     if (!is_training() || communicator_.world_size() == 1)
         return plain_->forward(input);
