@@ -5,7 +5,6 @@
 // come. Or the power may fail: only synced files and names are sure to be on the disk; the others
 // get there in any order, or never.
 #include <cstdint>
-#include <filesystem>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -31,32 +30,12 @@ class Folder {
     virtual void rename(const std::string& from, const std::string& to) = 0;
     // Returns when the folder's names are on the disk (fsync of the folder).
     virtual void sync_names() = 0;
-    // Removes the file; it is no error if there is none.
+    // Removes the file; there may be none.
     virtual void remove(const std::string& name) = 0;
 
     virtual std::vector<std::string> names() const = 0;  // in any order
     virtual std::vector<std::uint8_t> read(const std::string& name) const = 0;
     virtual std::string path() const = 0;  // for messages
-};
-
-// A folder of the file system.
-class DiskFolder final : public Folder {
-  public:
-    // Creates the folder if it does not exist.
-    explicit DiskFolder(std::filesystem::path path);
-
-    bool make() override;
-    void write(const std::string& name, std::initializer_list<Bytes> parts) override;
-    void sync(const std::string& name) override;
-    void rename(const std::string& from, const std::string& to) override;
-    void sync_names() override;
-    void remove(const std::string& name) override;
-    std::vector<std::string> names() const override;
-    std::vector<std::uint8_t> read(const std::string& name) const override;
-    std::string path() const override { return path_.string(); }
-
-  private:
-    const std::filesystem::path path_;
 };
 
 // The end of a file's name while the file is being written.

@@ -118,7 +118,7 @@ class ResumableTraining {
             if (state.epoch < plan_.epochs)
                 slow_nodes_.look(state.step);
         }
-        trainer_.set_hooks({});  // the last test is no step
+        trainer_.set_hooks({});  // the last test makes no step
         run_.finish();
         if (const std::optional<Saver::Seconds> saves = run_.save_seconds()) {
             report("waited", std::to_string(saves->waited));

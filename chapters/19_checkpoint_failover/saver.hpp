@@ -1,11 +1,6 @@
 #pragma once
 // Saves checkpoints while training goes on: after a step, the device copies the state into pinned
 // host memory, and a thread writes that copy to the disk.
-//
-//     compute stream   ... step 49 | step 50 | forward -- backward -- wait -- optimizer ...
-//                                            |                          ^
-//     copy stream                            +-- copy to the host ------+
-//     writer thread                                                     +-- write, and sync
 #include <condition_variable>
 #include <functional>
 #include <mutex>

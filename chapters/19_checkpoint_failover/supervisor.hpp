@@ -3,13 +3,11 @@
 // it again until it has done its work. The job itself must continue from its last checkpoint.
 // (torchrun's elastic agent does the same.)
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "19_checkpoint_failover/job/attempt.hpp"
 #include "19_checkpoint_failover/job/job.hpp"
-#include "19_checkpoint_failover/job/preemption.hpp"
-#include "19_checkpoint_failover/job/status_line.hpp"
 
 namespace ddp {
 
@@ -19,40 +17,6 @@ struct SupervisorOptions {
     double start_s = 30;    // a job without a step so far has stopped if it is silent for so long
     double silence_s = 60;  // the same after its first step, if steps are fast
     double patience_s = 2;  // a failed job may take so long to end by itself
-};
-
-// A status line and the time at which it came, in seconds since the supervisor began.
-struct TimedStatus {
-    double time_s;
-    StatusLine status;
-};
-
-// One start of the job, until its last process has ended. Times are in seconds since the supervisor
-// began.
-struct Attempt {
-    std::vector<std::string> command;
-    double begin_s = 0;
-    double noticed_s = 0;  // its failure, or its success, was noticed
-    double end_s = 0;      // the last of its processes has ended
-    int status = 0;        // exit status
-    std::string cause;     // the first error; "" if it has done its work. None if it is_preempted()
-    std::vector<TimedStatus> status_lines;
-    std::vector<std::string> last_lines;  // of messages that are not ours: mpirun's, for example
-    // The steps that rank 0 has reported.
-    std::int64_t heard_step = 0;
-    double heard_s = 0;            // when the line came
-    double slowest_step_s = 0;     // 0: no step yet
-    bool was_told_to_end = false;  // by this supervisor
-    bool says_why = false;         // a rank or our launcher gave the cause, or the job was silent
-
-    // Returns whether it has ended because it was told to.
-    bool is_preempted() const { return was_told_to_end || status == status_of_preemption; }
-    // Returns whether any rank has sent a line of this kind.
-    bool has(const std::string& what) const;
-    // Returns when the last of the ranks sent its first line of this kind; 0 if no rank has.
-    double time_of(const std::string& what) const;
-    // Returns the largest step of any status line.
-    int last_step() const;
 };
 
 class Supervisor {
@@ -75,15 +39,12 @@ class Supervisor {
   private:
     Attempt attempt(std::vector<std::string> command);
     bool is_to_be_ended(Attempt& attempt, double now_s) const;
-    void time_step(Attempt& attempt, const StatusLine& status) const;
-    void read_line(const std::string& line, SupervisedProcess& job, Attempt& attempt);
 
     const SupervisorOptions options_;
     const NextCommand next_command_;
     const Watch watch_;
-    const double start_s_;    // when the supervisor began, on the steady clock
-    std::string node_;        // this machine's name
-    double last_line_s_ = 0;  // when the job's last line came
+    const double start_s_;  // when the supervisor began, on the steady clock
+    std::string node_;      // this machine's name
 };
 
 }  // namespace ddp

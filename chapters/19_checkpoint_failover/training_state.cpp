@@ -22,7 +22,7 @@ class MetadataReader {
     const std::string& text(const std::string& key) const {
         const auto found = metadata_.find(key);
         if (found == metadata_.end())
-            refuse(name_, "has no '" + key + "': it is no checkpoint of a training.");
+            refuse(name_, "has no '" + key + "': it is not a checkpoint of a training.");
         return found->second;
     }
     template <class T>
@@ -49,7 +49,7 @@ class MetadataReader {
         T value{};
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
         if (error != std::errc() || end != word.data() + word.size() || value < T{})
-            refuse(name_, "has the value '" + word + "' for '" + key + "', which is no number.");
+            refuse(name_, "has the value '" + word + "' for '" + key + "', which is not a number.");
         return value;
     }
 

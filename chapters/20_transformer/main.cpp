@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "19_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "20_transformer/show/five_report.hpp"
 #include "20_transformer/support/training_view.hpp"
 #include "20_transformer/words/scores.hpp"

@@ -2,7 +2,7 @@
 import matplotlib.ticker
 import matplotlib.pyplot as plt
 
-from shared import BLUE, ORANGE, GREEN, RED, GREY, smoothed
+from shared import BLUE, ORANGE, GREEN, RED, GREY, new_figure, smoothed
 
 LIVES = {"trains": BLUE, "is down": RED, "starts": GREY, "loads": ORANGE,
          "redoes": "#8db4e2"}  # what a rank is doing
@@ -70,6 +70,34 @@ def draw_checkpoint_failover(measured):
     return figure
 
 
+def draw_checkpoint_failover_saving(measured):
+    """What saving costs: too often, too seldom, and the smallest sum."""
+    figure, (panel,) = new_figure(1, width=7, height=3.6)
+    minutes = [seconds / 60 for seconds in measured.numbers("interval_s")]
+    saving, redoing, simulated = ([100 * share for share in measured.numbers(name)]
+                                  for name in ("saving", "redoing", "simulated"))
+    both = [sum(pair) for pair in zip(saving, redoing)]
+    panel.plot(minutes, saving, color=ORANGE, linestyle="--", label="d / T: saving")
+    panel.plot(minutes, redoing, color=RED, linestyle="--", label="T / (2 M): doing steps again")
+    panel.plot(minutes, both, color=BLUE, label="both")
+    panel.plot(minutes, simulated, "o", color=BLUE, markersize=4,
+               label="simulated: 20,000 failures")
+    least, best = min(zip(both, minutes))
+    panel.axvline(best, color=GREY, linewidth=1, linestyle=":")
+    panel.annotate(f"least: {least:.1f} % at {best:.0f} minutes", (best, least), xytext=(6, 52),
+                   textcoords="offset points")
+    panel.set_xscale("log")
+    ticks = (5, 10, 20, 47, 100, 200, 300)
+    panel.set_xticks(ticks, list(map(str, ticks)))
+    panel.minorticks_off()
+    panel.set(title="d = 42 s for a checkpoint, M = 26 hours between failures",
+              xlabel="T, minutes between checkpoints", ylabel="% of the time that is lost",
+              ylim=(0, 17))
+    panel.legend(loc="upper center")
+    return figure
+
+
 DRAWINGS = {
     "checkpoint_failover": draw_checkpoint_failover,
+    "checkpoint_failover_saving": draw_checkpoint_failover_saving,
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "09_all_reduce/communicator.hpp"
+#include "19_checkpoint_failover/job/attempt.hpp"
 #include "19_checkpoint_failover/job/launch_job.hpp"
-#include "19_checkpoint_failover/supervisor.hpp"
 
 namespace ddp {
 

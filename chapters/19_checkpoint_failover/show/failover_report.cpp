@@ -1,54 +1,25 @@
 #include "19_checkpoint_failover/show/failover_report.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
 
+#include "common/data/random.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
 
-int ranks_of(const Attempt& attempt) {
-    int ranks = 0;
-    for (const TimedStatus& each : attempt.status_lines)
-        ranks = std::max(ranks, each.status.rank + 1);
-    return ranks;
-}
-
-// Returns the value of the last status line of this kind, or "".
-std::string last_value(const std::vector<Attempt>& attempts, const std::string& what) {
-    std::string value;
-    for (const Attempt& attempt : attempts)
-        for (const TimedStatus& each : attempt.status_lines)
-            if (each.status.what == what)
-                value = each.status.value;
-    return value;
-}
-
-int step_at(const Attempt& attempt, const std::string& what) {
-    for (const TimedStatus& each : attempt.status_lines)
-        if (each.status.what == what)
-            return static_cast<int>(each.status.step);
-    return 0;
-}
-
 std::int64_t samples_at_start(const Attempt& attempt) {
     for (const TimedStatus& each : attempt.status_lines)
         if (each.status.what == "resumed")
             return std::stoll(each.status.value);
     return std::numeric_limits<std::int64_t>::max();  // it has not begun to train
-}
-
-// Returns the time at which the job was back at this step, or that of its end if it was not.
-double time_of_step(const Attempt& attempt, int step) {
-    for (const TimedStatus& each : attempt.status_lines)
-        if (each.status.what != "started" && each.status.step >= step)
-            return each.time_s;
-    return attempt.end_s;
 }
 
 class ScenarioWriter {
@@ -64,9 +35,8 @@ class ScenarioWriter {
             const double last_s = fails ? scenario.faults[i].time_s : attempt.end_s;
             const double started_s = attempt.time_of("started"),
                          resumed_s = attempt.time_of("resumed");
-            caught_up_s =
-                i == 0 ? resumed_s : time_of_step(attempt, scenario.faults[i - 1].at_step);
-            for (int rank = 0; rank < ranks_of(attempt); rank++) {
+            caught_up_s = i == 0 ? resumed_s : attempt.time_of_step(scenario.faults[i - 1].at_step);
+            for (int rank = 0; rank < attempt.ranks(); rank++) {
                 interval(scenario, "starts", rank, attempt.begin_s, started_s);
                 interval(scenario, "loads", rank, started_s, resumed_s);
                 interval(scenario, "redoes", rank, resumed_s, caught_up_s);
@@ -115,39 +85,29 @@ class ScenarioWriter {
     CsvWriter csv_;
 };
 
-}  // namespace
-
-std::string Scenario::final_hash() const {
-    return last_value(attempts, "done");
-}
-
-std::optional<double> Scenario::final_accuracy() const {
-    const std::string accuracy = last_value(attempts, "tested");
-    return accuracy.empty() ? std::nullopt : std::optional(std::stod(accuracy));
-}
-
-double Scenario::seconds_of(const std::string& event) const {
-    const std::string seconds = last_value(attempts, event);
-    return seconds.empty() ? 0 : std::stod(seconds);
-}
-
-std::vector<Recovery> Scenario::recoveries() const {
-    std::vector<Recovery> all;
-    for (std::size_t i = 0; i < faults.size() && i + 1 < attempts.size(); i++) {
-        const Attempt &failed = attempts[i], &next = attempts[i + 1];
-        const double started_s = next.time_of("started"), resumed_s = next.time_of("resumed");
-        Recovery recovery{faults[i]};
-        recovery.notice_s = failed.noticed_s - faults[i].time_s;
-        recovery.end_s = failed.end_s - failed.noticed_s;
-        recovery.start_s = started_s - failed.end_s;
-        recovery.load_s = resumed_s - started_s;
-        recovery.redo_s = std::max(0.0, time_of_step(next, faults[i].at_step) - resumed_s);
-        recovery.from_step = step_at(next, "resumed");
-        recovery.ranks = ranks_of(next);
-        all.push_back(recovery);
+// Returns the share of the time that is lost, at failures with random times between them.
+double simulated_loss(double save_s, double interval_s, double between_failures_s) {
+    Random random(0);
+    double all_s = 0, kept_s = 0;
+    for (int i = 0; i < 20'000; i++) {
+        const double life_s = -between_failures_s * std::log(1 - random.uniform(0, 1));
+        all_s += life_s;
+        kept_s += std::floor(life_s / (interval_s + save_s)) * interval_s;
     }
-    return all;
+    return 1 - kept_s / all_s;
 }
+
+void write_cost_of_saving(const std::filesystem::path& path) {
+    constexpr double save_s = 42, between_failures_s = 26 * 3600;
+    CsvWriter csv(path, {"interval_s", "saving", "redoing", "simulated"});
+    for (const double minutes : {5, 7, 10, 15, 20, 30, 47, 70, 100, 150, 200, 300}) {
+        const double interval_s = 60 * minutes;
+        csv.row({interval_s, save_s / interval_s, interval_s / (2 * between_failures_s),
+                 simulated_loss(save_s, interval_s, between_failures_s)});
+    }
+}
+
+}  // namespace
 
 std::string text_of_end(const Scenario& scenario) {
     const Attempt& last = scenario.attempts.back();
@@ -214,6 +174,7 @@ void write_scenarios(const std::string& path, const std::vector<Scenario>& scena
     ScenarioWriter writer(path);
     for (const Scenario& scenario : scenarios)
         writer.write(scenario);
+    write_cost_of_saving(beside(path, "saving"));
 }
 
 }  // namespace ddp

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "19_checkpoint_failover/state/checkpoints.hpp"
-#include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "common/data/file.hpp"
 #include "common/report/table.hpp"
 

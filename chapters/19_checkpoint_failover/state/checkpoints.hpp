@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "19_checkpoint_failover/atomic_save.hpp"
 #include "19_checkpoint_failover/safetensors.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 
 namespace ddp {
 

@@ -1,5 +1,5 @@
-#include "19_checkpoint_failover/show/scenario.hpp"
-#include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "19_checkpoint_failover/show/failover_report.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "22_sharded/show/tables.hpp"
 
 namespace ddp {

@@ -2,6 +2,7 @@
 #include "19_checkpoint_failover/atomic_save.hpp"
 
 #include "19_checkpoint_failover/show/torn_files.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "exercises/support/crashing_folder.hpp"
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"

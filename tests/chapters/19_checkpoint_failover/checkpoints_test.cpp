@@ -301,13 +301,13 @@ TEST_CASE("training_state: what is written down is read, and nothing is guessed"
         auto less = metadata;
         less.erase(key);
         REQUIRE(error_of(less) ==
-                "'file' has no '" + std::string(key) + "': it is no checkpoint of a training.");
+                "'file' has no '" + std::string(key) + "': it is not a checkpoint of a training.");
     }
     for (const char* wrong : {"", "x", "1x", "-1", "99999999999999999999", " 1"}) {
         auto other = metadata;
         other["step"] = wrong;
         REQUIRE(error_of(other) == "'file' has the value '" + std::string(wrong) +
-                                       "' for 'step', which is no number.");
+                                       "' for 'step', which is not a number.");
     }
 }
 

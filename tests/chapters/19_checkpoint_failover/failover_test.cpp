@@ -8,6 +8,7 @@
 
 #include "05_ranks/support/mpi_start.hpp"
 #include "19_checkpoint_failover/job/launch_job.hpp"
+#include "19_checkpoint_failover/job/preemption.hpp"
 #include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
@@ -151,7 +152,7 @@ TEST_CASE("failover: a node's ranks are killed at once") {
             const std::size_t before = faults.happened().size();
             faults.watch(job, attempt, now_s);
             if (faults.happened().size() > before)
-                are_gone = will_die(process_of(attempt, 2)) && will_die(process_of(attempt, 3));
+                are_gone = will_die(attempt.process_of(2)) && will_die(attempt.process_of(3));
         });
     CAPTURE(outcome.attempts[0].cause);
     REQUIRE(faults.happened().at(0).text() == "kill -9 of ranks 2 and 3");
@@ -215,7 +216,7 @@ TEST_CASE("preemption: all ranks end behind one step, and another job goes on wi
     // SIGTERM to one rank, to the launcher alone, to all of them at once, to what holds all ranks.
     using Tell = std::function<void(SupervisedProcess&, const Attempt&)>;
     const Tell rank_2 = [](SupervisedProcess&, const Attempt& a) {
-        kill(process_of(a, 2), SIGTERM);
+        kill(a.process_of(2), SIGTERM);
     };
     const Tell launcher = [](SupervisedProcess& job, const Attempt&) {
         kill(job.process(), SIGTERM);
@@ -295,7 +296,7 @@ TEST_CASE("supervisor: gives up after max_restarts, with the first cause") {
         {}, pictures, {.max_restarts = 1}, [&](SupervisedProcess&, const Attempt& attempt, double) {
             // Another rank in each attempt.
             const int rank = attempt.begin_s < 0.1 ? 1 : 2;
-            if (const pid_t process = process_of(attempt, rank); process != 0)
+            if (const pid_t process = attempt.process_of(rank); process != 0)
                 kill(process, SIGKILL);
         });
     CAPTURE(failure);

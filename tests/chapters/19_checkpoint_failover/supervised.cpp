@@ -80,7 +80,7 @@ void RandomKills::watch(SupervisedProcess& job, const Attempt& attempt, double n
             ? attempt.status_lines.empty() || attempt.status_lines.back().status.what != "saving"
             : now_s < due_s_)
         return;
-    const pid_t rank = victim_ >= 0 ? process_of(attempt, victim_) : 0;
+    const pid_t rank = victim_ >= 0 ? attempt.process_of(victim_) : 0;
     kill(rank != 0 ? rank : job.process(), SIGKILL);  // before the ranks have met: the launcher
     is_over_ = true;
     left_--;

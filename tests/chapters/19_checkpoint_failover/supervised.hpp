@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "19_checkpoint_failover/show/faults.hpp"
+#include "19_checkpoint_failover/job/faults.hpp"
 #include "19_checkpoint_failover/supervisor.hpp"
 #include "tests/chapters/support/pictures.hpp"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "19_checkpoint_failover/state/checkpoints.hpp"
-#include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "20_transformer/words/numerals.hpp"
 #include "common/report/options.hpp"
 #if !defined(DDP_CUDA)

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <random>
 
-#include "19_checkpoint_failover/show/scenario.hpp"
+#include "19_checkpoint_failover/job/scenario.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"

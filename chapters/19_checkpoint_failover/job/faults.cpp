@@ -1,8 +1,7 @@
-#include "19_checkpoint_failover/show/faults.hpp"
+#include "19_checkpoint_failover/job/faults.hpp"
 
 #include <algorithm>
 #include <csignal>
-#include <sstream>
 
 namespace ddp {
 namespace {
@@ -32,24 +31,13 @@ std::string Fault::text() const {
     }
 }
 
-pid_t process_of(const Attempt& attempt, int rank) {
-    for (const TimedStatus& each : attempt.status_lines)
-        if (each.status.what == "started" && each.status.rank == rank) {
-            std::string node;
-            pid_t process = 0;
-            std::istringstream(each.status.value) >> node >> process;
-            return process;
-        }
-    return 0;
-}
-
 void Faults::watch(SupervisedProcess&, const Attempt& attempt, double now_s) {
     if (next_ == static_cast<int>(faults_.size()) || attempt.begin_s == attempt_s_)
         return;
     Fault& fault = faults_[static_cast<std::size_t>(next_)];
     std::vector<pid_t> victims;
     for (int i = 0; i < fault.count; i++)
-        victims.push_back(process_of(attempt, fault.rank + i));
+        victims.push_back(attempt.process_of(fault.rank + i));
     if (std::ranges::count(victims, 0) > 0 || !is_due(fault, attempt))
         return;
     for (const pid_t process : victims)

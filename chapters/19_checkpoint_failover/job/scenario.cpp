@@ -1,4 +1,4 @@
-#include "19_checkpoint_failover/show/scenario.hpp"
+#include "19_checkpoint_failover/job/scenario.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -6,7 +6,7 @@
 
 #include "05_ranks/coordinator/watchdog.hpp"
 #include "19_checkpoint_failover/job/slow_nodes.hpp"
-#include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "19_checkpoint_failover/state/folders.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -18,6 +18,16 @@ std::vector<std::string> command_of(const JobSettings& settings, int ranks,
     std::vector<std::string> arguments = settings.arguments;
     arguments.insert(arguments.end(), {"--folder", folder});
     return job_command(settings.launcher, ranks, arguments, nodes);
+}
+
+// Returns the value of the last status line of this kind, or "".
+std::string last_value(const std::vector<Attempt>& attempts, const std::string& what) {
+    std::string value;
+    for (const Attempt& attempt : attempts)
+        for (const TimedStatus& each : attempt.status_lines)
+            if (each.status.what == what)
+                value = each.status.value;
+    return value;
 }
 
 std::string first_word_of(const std::string& text) {
@@ -59,6 +69,38 @@ class Narrator {
 };
 
 }  // namespace
+
+std::string Scenario::final_hash() const {
+    return last_value(attempts, "done");
+}
+
+std::optional<double> Scenario::final_accuracy() const {
+    const std::string accuracy = last_value(attempts, "tested");
+    return accuracy.empty() ? std::nullopt : std::optional(std::stod(accuracy));
+}
+
+double Scenario::seconds_of(const std::string& event) const {
+    const std::string seconds = last_value(attempts, event);
+    return seconds.empty() ? 0 : std::stod(seconds);
+}
+
+std::vector<Recovery> Scenario::recoveries() const {
+    std::vector<Recovery> all;
+    for (std::size_t i = 0; i < faults.size() && i + 1 < attempts.size(); i++) {
+        const Attempt &failed = attempts[i], &next = attempts[i + 1];
+        const double started_s = next.time_of("started"), resumed_s = next.time_of("resumed");
+        Recovery recovery{faults[i]};
+        recovery.notice_s = failed.noticed_s - faults[i].time_s;
+        recovery.end_s = failed.end_s - failed.noticed_s;
+        recovery.start_s = started_s - failed.end_s;
+        recovery.load_s = resumed_s - started_s;
+        recovery.redo_s = std::max(0.0, next.time_of_step(faults[i].at_step) - resumed_s);
+        recovery.from_step = next.step_at("resumed");
+        recovery.ranks = next.ranks();
+        all.push_back(recovery);
+    }
+    return all;
+}
 
 std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
                                        double timeout_s) {

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "19_checkpoint_failover/supervisor.hpp"
+#include "19_checkpoint_failover/job/attempt.hpp"
+#include "19_checkpoint_failover/job/job.hpp"
 
 namespace ddp {
 
@@ -38,8 +39,5 @@ class Faults {
     int next_ = 0;
     double attempt_s_ = -1;  // begin of the attempt with the last fault
 };
-
-// Returns the process of rank `rank`, or 0 while it is not known.
-pid_t process_of(const Attempt& attempt, int rank);
 
 }  // namespace ddp
