@@ -44,6 +44,7 @@ std::string Rank::broadcast(const std::string& value, int root) {
                     rank_ == root ? value : "")[static_cast<std::size_t>(root)];
 }
 
+// Every rank adds in the same order, so all of them get the same bits.
 double Rank::mean_over_ranks(double mine) {
     const std::vector<double> all = all_gather(mine);
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
