@@ -65,7 +65,7 @@ help_of_other_verbs() {
   ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20
                                 writes; Ctrl-C ends it, and not the run
   ./book web [--open] [--pdf]   the book as a site, in out/web, to be read without a server: questions that cover
-                                their answers, excerpts that unfold, and recordings of your own runs;
+                                their answers, pictures that play a run, and kernels that run in the page;
                                 --pdf: as a PDF and an EPUB, too; --public: for a web server, in out/public
   ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
                                 H nodes of L ranks each on this machine, for as long as COMMAND runs:

@@ -140,7 +140,7 @@ hides 'other.cu'
 hides 'solutions'
 hides '<!-- measured'
 shows '"number": 1, "measured": "7 m (in all)"'
-shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
+shows 'source/chapters/01_line/main.cu.html#L1">01_line/main.cu</a><span>lines 1 to 3<'
 shows '0,compute,reference'
 shows 'data-made=""'
 shows '<b id=L2>' "$site/source/chapters/01_line/main.cu.html"

@@ -36,8 +36,7 @@ html_static_path = [str(HERE / "static")]
 html_favicon = str(HERE / "static/favicon.svg")
 html_css_files = ["book.css"]
 html_js_files = [(f"{name}.js", {"defer": "defer"})
-                 for name in ("terms", "page", "excerpts", "predictions", "scenes",
-                              "recording")]
+                 for name in ("terms", "page", "predictions", "scenes", "recording")]
 templates_path = [str(HERE / "templates")]
 html_copy_source = False
 html_show_sourcelink = False

@@ -1,7 +1,7 @@
 """The web edition in a real Chromium, from file://: browser_test.py SITE SCREENSHOTS
 
 Every page is looked at (look.js) in several widths, in light and in dark. Then what moves is used,
-by keyboard where that is meant: predictions, excerpts, terms, recordings, search.
+by keyboard where that is meant: predictions, terms, recordings, search.
 """
 import csv
 import io
@@ -215,24 +215,6 @@ class Reader(Browser):
                          self.ask("window.bookPredictions.questions[0].answer"))
         self.assertFalse(self.covered(0))
         self.assertTrue(self.find("#predict-first textarea").is_displayed())
-
-    def test_an_excerpt_unfolds_in_place(self):
-        self.open(self.page_with('class="excerpt"'))
-        figure = self.find("figure.excerpt")
-        button = figure.find_element("css selector", "figcaption button")
-        self.run_in_page("arguments[0].scrollIntoView({ block: 'center' })", button)
-        excerpt = figure.find_element("css selector", "pre").text.strip().splitlines()
-        before = self.ask("firstLine(arguments[0])", figure)
-        button.send_keys(Keys.ENTER)
-        self.until("the file has come", "arguments[0].classList.contains('open')", figure)
-        lines = figure.find_elements("css selector", ".whole pre > b.shown")
-        self.assertEqual([line.strip() for line in excerpt], [line.text.strip() for line in lines])
-        self.assertGreater(len(figure.find_elements("css selector", ".whole pre > b")), len(lines))
-        moved = self.ask("firstLine(arguments[0])", figure) - before
-        self.assertLess(abs(moved), 3)
-        self.browser.save_screenshot(str(SHOTS / "excerpt_open.png"))
-        button.send_keys(Keys.ENTER)
-        self.assertFalse(figure.find_element("css selector", ".whole").is_displayed())
 
     def test_a_term_says_what_it_means(self):
         self.open(self.page_with('class="term'))

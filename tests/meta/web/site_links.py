@@ -8,7 +8,7 @@ import urllib.parse
 
 # A parser of HTML takes four times as long, and Sphinx and the templates write < only in tags.
 TAG = re.compile(r"<([a-z]\w*)(\s[^>]*)>")
-ATTRIBUTE = re.compile(r'\s(id|href|src|data-source)="?((?<=")[^"]*|[^"\s]+)')
+ATTRIBUTE = re.compile(r'\s(id|href|src)="?((?<=")[^"]*|[^"\s]+)')
 
 
 class Page:

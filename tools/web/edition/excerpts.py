@@ -1,4 +1,4 @@
-"""Blocks that a comment describes: an excerpt gets a caption and a button that unfolds its file.
+"""Blocks that a comment describes: an excerpt gets a caption that links its file.
 
     <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->   the block below is from that file
     <!-- output: ./book run 07 --quick -->                the block below is what a terminal shows
@@ -71,11 +71,8 @@ def visit_excerpt(self, node):
     if self.builder.name == "html":
         page = os.path.dirname(self.builder.current_docname)
         href = os.path.relpath(f"source/{node['path']}.html", page)
-        self.body.append(f'<figure class="excerpt" data-source="{href}" data-path="{node["path"]}" '
-                         f'data-first="{first}" data-last="{last}"><figcaption>'
-                         f'<a href="{href}#L{first}">{name}</a><span>{which}</span>'
-                         '<button type="button" aria-expanded="false" hidden>whole file</button>'
-                         "</figcaption>")
+        self.body.append(f'<figure class="excerpt"><figcaption><a href="{href}#L{first}">{name}</a>'
+                         f"<span>{which}</span></figcaption>")
     else:
         self.body.append(f'<div class="excerpt"><p class="caption">{name}, {which}</p>')
 
