@@ -85,11 +85,10 @@ ask_predictions() {
 }
 prediction() { { sed -n "s/^$2\. //p" "$1" 2>/dev/null || true; } | tail -n 1; }  # FILE NUMBER: the latest answer
 
-# compare_predictions README FILE OUTPUT: prints each question with what was predicted, what the run's OUTPUT says, and
-# what the chapter does. What the run says is kept beside FILE: the web edition shows it.
+# compare_predictions README FILE OUTPUT: prints each question with what was predicted, what the run's OUTPUT says, and what the
+# chapter does.
 compare_predictions() {
     local number text regex noun
-    : >"${2%/*}/measured"
     printf '\nWhat you predicted, and what came of it\n'
     for number in $(predictions "$1" "Predict first" numbers); do
         printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | indent '   ')"
@@ -99,7 +98,6 @@ compare_predictions() {
         if [[ $regex ]] && text=$(measured "$regex" <"$3"); then
             noun=$(predictions "$1" "Your predictions" noun "$number")
             printf '   measured  %s\n' "$text${noun:+ ($noun)}"
-            printf '%s. %s\n' "$number" "$text${noun:+ ($noun)}" >>"${2%/*}/measured"
         elif [[ $regex ]]; then
             printf '   measured  not in this run\n'
         fi

@@ -62,7 +62,7 @@ loading=$(grep -rl 'kernels.js' "$site" --include '*.html')
 [[ $loading == "$site/chapters/02_kernels/README.html" ]] || complain "not only chapter 02 loads kernels that run in the page: $loading"
 ((failures == 0)) || finish
 
-# ---- A little book: each mistake is a warning, and a reader's own run is what is played
+# ---- A little book: each mistake is a warning
 book=$scratch/book
 mkdir -p "$book"/{chapters/01_line,chapters/02_kernels,plots/reference,exercises/01_line}
 cat >"$book/README.md" <<'END'
@@ -142,29 +142,18 @@ hides '<!-- measured'
 shows '"number": 1, "measured": "7 m (in all)"'
 shows 'source/chapters/01_line/main.cu.html#L1">01_line/main.cu</a><span>lines 1 to 3<'
 shows '0,compute,reference'
-shows 'data-made=""'
 shows '<b id=L2>' "$site/source/chapters/01_line/main.cu.html"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
 shows 'its answer' "$site/_static/sections.js"
 hides 'int first' "$site/_static/sections.js"
 shows '<figure class="live" data-program="tree" hidden><script type="application/json"' "$site/chapters/02_kernels/README.html"
 
-sphinx -D book_address=https://forge.example/book -D html_baseurl=https://book.example "$book" "$site" &>"$scratch/said" || complain "a book with an address gets warnings: $(cat "$scratch/said")"
+shows '"saves": true'
+sphinx -D book_public=1 -D book_address=https://forge.example/book -D html_baseurl=https://book.example "$book" "$site" &>"$scratch/said" || complain "a book with an address gets warnings: $(cat "$scratch/said")"
 shows 'href="https://forge.example/book/blob/main/chapters/01_line/other.cu"'
+shows '"saves": false'
 shows '<meta property="og:image" content="https://book.example/_static/card.png">'
 
-mkdir -p "$book"/{out,my/01_line}
-printf 'name,begin_ms,end_ms,rank,stream,overlap\nforward,1,2,0,compute,mine\n' >"$book/out/overlap_link_timeline.csv"
-printf '1. 9 m (in all)\n' >"$book/my/01_line/measured"
-make_site || complain "a reader's own runs get warnings: $(cat "$scratch/said")"
-shows '0,compute,mine'
-shows "data-made=\"$(date +%F)\""
-shows '"measured": "9 m (in all)", "own": true'
-sphinx -D book_public=1 "$book" "$site" &>"$scratch/said" || complain "the public site gets warnings: $(cat "$scratch/said")"
-shows '0,compute,reference'
-hides '0,compute,mine'
-hides '"own": true'
-rm -r "$book"/{out,my}
 
 # On paper and in an EPUB there are no buttons, and all that they would open is there.
 for builder in singlehtml epub; do

@@ -350,28 +350,6 @@ class Reader(Browser):
         self.open("README.html")
         self.until("it plays", "document.querySelector('[data-plays]').recording?.step > 3")
 
-    def test_a_readers_own_run_takes_the_place_of_the_books(self):
-        self.figure_of("overlap")
-        head, row = "overlap,rank,stream,name,begin_ms,end_ms", "0,compute,forward,0"
-        shown = self.run_in_page("""
-            const figure = document.createElement("figure"), [own, book] = arguments;
-            Object.assign(figure.dataset, { name: "own", scene: "timeline" });
-            const picture = Object.assign(document.createElement("img"), { alt: "a picture" });
-            figure.append(picture);
-            for (const [made, text] of [["2026-11-26", own], ["", book]]) {
-              const run = document.createElement("script");
-              run.type = "application/json";
-              run.textContent = JSON.stringify(text);
-              run.dataset.made = made;
-              figure.append(run);
-            }
-            document.querySelector("article").append(figure);
-            const recording = new Recording(figure, picture);
-            return [".from", ".says"].map(name => figure.querySelector(name).textContent);
-        """, f"{head}\noff,{row},4\non,{row},3\n", f"{head}\noff,{row},9\non,{row},8\n")
-        self.assertIn("Your own run of 2026-11-26.", shown[0])
-        self.assertIn("done after 4 ms", shown[1])
-
     def test_search_finds_with_a_line_of_text(self):
         for words, page in (("bandwidth", "chapters/"), ("NCCL timeout", "chapters/symptoms.html"),
                             ("all-reduce", "chapters/glossary.html"), ("ZeRO", "chapters/")):

@@ -92,19 +92,10 @@ class Contents(unittest.TestCase):
 class Predictions(unittest.TestCase):
 
     def test_no_value_ends_its_script(self):
-        self.assertEqual(predictions.json_script("<!--<script>", "id=a").count("<"), 2)
+        self.assertEqual(predictions.json_script("<!--<script>").count("<"), 2)
 
 
-class Recordings(Tree):
-
-    def test_the_readers_own_run_comes_first_and_other_numbers_of_ranks_last(self):
-        reference, eight = "plots/reference/ring.csv", "plots/reference/ring_8_ranks.csv"
-        root = self.tree({reference: "a\n", eight: "c\n", "out/ring.csv": "b\n"})
-        (own, day), *others = recordings.runs_of(root, "ring")
-        self.assertEqual(own, root / "out/ring.csv")
-        self.assertRegex(day, r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(others, [(root / reference, ""), (root / eight, "")])
-        self.assertEqual(recordings.runs_of(root, "ring", is_public=True), others)
+class Recordings(unittest.TestCase):
 
     def test_digits_that_no_picture_shows_are_left_out(self):
         csv = 'name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'

@@ -38,19 +38,6 @@ def target_of(root, docname, link, is_page):
     return Target("source", path, anchor)
 
 
-def note_own(env, path):
-    """Keeps that the page shows a file of the reader's, which may come later."""
-    if path.exists():
-        env.note_dependency(str(path))
-    else:  # as a dependency it would have the page read in each build
-        env.metadata[env.docname].setdefault("absent", []).append(path)
-
-
-def pages_with_new_files(app, env, added, changed, removed):
-    return [page for page, kept in env.metadata.items()
-            if any(path.exists() for path in kept.get("absent", ()))]
-
-
 class ResolveLinks(SphinxTransform):
     """Makes of each relative link a page's, a source's or plain text; of a dead one a warning."""
     default_priority = 400
@@ -102,6 +89,5 @@ def resolve_source(app, env, node, content):
 def setup(app):
     app.add_transform(ResolveLinks)
     app.add_config_value("book_address", "", "html")
-    app.add_config_value("book_public", False, "env")  # nothing of the reader's own is in it
+    app.add_config_value("book_public", False, "env")  # without what serves a checkout only
     app.connect("missing-reference", resolve_source)
-    app.connect("env-get-outdated", pages_with_new_files)

@@ -50,7 +50,7 @@ def visit_live(self, node):
     if self.builder.name == "html":
         lines = (Path(self.builder.srcdir) / node["source"]).read_text().splitlines()
         self.body.append(f'<figure class="live" data-program="{node["program"]}" hidden>'
-                         f'{predictions.json_script(lines, "")}</figure>')
+                         f'{predictions.json_script(lines)}</figure>')
     raise nodes.SkipNode
 
 

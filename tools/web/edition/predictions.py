@@ -1,16 +1,13 @@
 """Predict first: tells predictions.js a chapter's questions, and what was measured.
 
-tools/predictions.sh has the form of the two sections. What was measured is what the reader's last
-`./book run NN --predict` has kept in my/NN_name/measured, or else what the README's blocks show.
+tools/predictions.sh has the form of the two sections. What was measured is what the README's
+blocks show.
 """
 import json
 import re
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
-
-from . import links
 
 MEASURED = re.compile(r"<!-- measured: (.*?)(?: => (.*?))? -->")
 QUESTIONS, ANSWERS = "Predict first", "Your predictions"
@@ -39,11 +36,6 @@ def first_match(regex, lines):
     return next((found[1] for line in lines if (found := pattern.search(line))), None)
 
 
-def own_measurements(text):
-    """Returns number -> what was measured, of a run's lines `1. text`, the last of each number."""
-    return dict(re.findall(r"^(\d+)\. (.+)$", text, re.M))
-
-
 class ReadPredictions(SphinxTransform):
     default_priority = 415  # before ReadComments
 
@@ -54,20 +46,15 @@ class ReadPredictions(SphinxTransform):
             return
         answers = items_of(section_called(self.document, ANSWERS))
         chapter = self.env.docname.split("/")[1]
-        kept = Path(self.env.srcdir) / "my" / chapter / "measured"
-        has_own = kept.exists() and not self.config.book_public
-        own = own_measurements(kept.read_text()) if has_own else {}
-        links.note_own(self.env, kept)
-        found = [self.entry(number, answer, own) for number, answer in enumerate(answers, 1)]
+        found = [self.entry(number, answer) for number, answer in enumerate(answers, 1)]
         found += [{"number": number} for number in range(len(found) + 1, len(questions) + 1)]
-        asked += predictions("", chapter=chapter, questions=found)
+        asked += predictions("", asked={"chapter": chapter, "questions": found,
+                                        "saves": not self.config.book_public})
 
-    def entry(self, number, answer, own):
+    def entry(self, number, answer):
         entry = {"number": number}
         comment = MEASURED.search(" ".join(node.astext() for node in answer.findall(nodes.raw)))
-        if str(number) in own:
-            entry |= {"measured": own[str(number)], "own": True}
-        elif comment and (value := first_match(comment[1], self.shown_lines())):
+        if comment and (value := first_match(comment[1], self.shown_lines())):
             entry["measured"] = value + (f" ({comment[2]})" if comment[2] else "")
         return entry
 
@@ -78,7 +65,7 @@ class ReadPredictions(SphinxTransform):
                 yield from block.astext().splitlines()
 
 
-def json_script(value, attributes):
+def json_script(value, attributes=""):
     """Returns an element from which a script takes the value, in which no < can end or hide it."""
     data = json.dumps(value).replace("<", "\\u003c")
     return f'<script type="application/json" {attributes}>{data}</script>'
@@ -86,8 +73,7 @@ def json_script(value, attributes):
 
 def visit_predictions(self, node):
     if self.builder.name == "html":
-        asked = {"chapter": node["chapter"], "questions": node["questions"]}
-        self.body.append(json_script(asked, 'id="book-predictions"'))
+        self.body.append(json_script(node["asked"], 'id="book-predictions"'))
     raise nodes.SkipNode
 
 

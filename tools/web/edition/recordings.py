@@ -1,10 +1,8 @@
 """Pictures that can be played: the page carries CSV files, and scenes.js knows how to show them.
 
-The files are the reference beside the picture, those of other numbers of ranks, NAME_8_ranks.csv,
-and the reader's own of the last run, out/NAME.csv, if there is one. That one comes first.
+The files are the one beside the picture, and those of other numbers of ranks, NAME_8_ranks.csv.
 """
 import csv
-import datetime
 import re
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from . import links, predictions
+from . import predictions
 
 LOGGER = logging.getLogger(__name__)
 
@@ -29,18 +27,7 @@ SCENES = {
 
 
 class recording(nodes.General, nodes.Element):
-    """A picture, and the CSV file from which it was drawn."""
-
-
-def runs_of(root, name, is_public=False):
-    """Returns the CSV files that are played, with the day on which the reader made one, or ""."""
-    own = Path(root) / "out" / f"{name}.csv"
-    runs = []
-    if own.exists() and not is_public:
-        runs.append((own, datetime.date.fromtimestamp(own.stat().st_mtime).isoformat()))
-    reference = Path(root) / "plots/reference"
-    return runs + [(path, "") for path in (reference / f"{name}.csv",
-                                           *sorted(reference.glob(f"{name}_*_ranks.csv")))]
+    """A picture, and the CSV files that are played in its place."""
 
 
 def lacking(text, wanted):
@@ -64,21 +51,15 @@ class PlayPictures(SphinxTransform):
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
             figure, scene, columns = SCENES[name]
-            runs = runs_of(self.env.srcdir, name, self.config.book_public)
-            for path in [path for path, _ in runs] + [Path(self.env.srcdir) / f"out/{name}.csv"]:
-                links.note_own(self.env, path)
-            lacks = {path: lacking(path.read_text(), columns.split()) for path, _ in runs}
-            for path, missing in lacks.items():
-                if missing:
+            reference = Path(self.env.srcdir) / "plots/reference"
+            runs = [reference / f"{name}.csv", *sorted(reference.glob(f"{name}_*_ranks.csv"))]
+            for path in runs:
+                self.env.note_dependency(str(path))
+                if missing := lacking(path.read_text(), columns.split()):
                     LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
                                    ", ".join(missing), location=image)
-            if any(lacks.values()):
-                continue
-            block = image.parent
-            played = recording("", image.deepcopy(), name=figure, scene=scene,
-                               runs=[(str(path), made) for path, made in runs])
-            if isinstance(block, nodes.paragraph) and len(block.children) == 1:
-                block.replace_self(played)
+            image.parent.replace_self(recording("", image.deepcopy(), name=figure, scene=scene,
+                                                runs=[str(path) for path in runs]))
 
 
 def visit_recording(self, node):
@@ -95,9 +76,8 @@ def visit_recording(self, node):
 def depart_recording(self, node):
     if self.builder.name != "html":
         return
-    for path, made in node["runs"]:
-        csv_text = shortened(Path(path).read_text())
-        self.body.append(predictions.json_script(csv_text, f'data-made="{made}"'))
+    for path in node["runs"]:
+        self.body.append(predictions.json_script(shortened(Path(path).read_text())))
     self.body.append("</figure>")
 
 

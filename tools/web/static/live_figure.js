@@ -2,7 +2,7 @@
 "use strict";
 
 const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => [String(first + i), first + i]);
-const threadOrders = [["forward", "forward"], ["reversed", "reversed"], ["random", "random"], ["by hand", "hand"]];
+const threadOrders = [["by hand", "hand"], ["forward", "forward"], ["reversed", "reversed"], ["random", "random"]];
 const seed = { name: "seed", label: "seed", options: upTo(0, 20), first: 3, of: ({ order }) => order === "random" };
 const turnOf = first => ({ name: "eachAccess", label: "a turn ends", options: [["where the thread must wait", false], ["after each access", true]], first });
 const rightOrWrong = (sum, right) => `The sum is ${sum}; right is ${right}.`;
@@ -21,7 +21,7 @@ const livePrograms = {
       { name: "n", label: "elements", options: upTo(1, 16), first: 10 },
       { name: "blocks", label: "blocks", options: upTo(1, 4), first: 3, of: ({ kernel }) => kernel !== "add" },
       { name: "threads", label: "threads in a block", options: upTo(1, 8), first: 4 },
-      { name: "order", label: "order", options: threadOrders }, seed,
+      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
     ],
     start: ({ kernel, n, blocks, threads }) => [kernel, n, blocks, threads],
     arrays: ({ kernel }) => kernel === "add" ? [{ name: "a", type: "float" }, { name: "b", type: "float" }, { name: "sum", type: "float", isNew: true }] :
@@ -45,7 +45,7 @@ const livePrograms = {
       { name: "additions", label: "times", options: upTo(1, 5), first: 3, of: ({ kernel }) => kernel === "ones" },
       { name: "atomic", label: "by", options: [["sum = sum + mine", 0], ["atomicAdd(sum, mine)", 1]] },
       turnOf(false),
-      { name: "order", label: "order", options: threadOrders }, seed,
+      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
     ],
     start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
     arrays: () => [{ name: "sum" }],
@@ -58,7 +58,7 @@ const livePrograms = {
       { name: "kernel", label: "kernel", options: [["sum_by_halves", 1], ["sum_by_neighbours", 0]] },
       { name: "threads", label: "threads", options: [2, 4, 8, 16, 32].map(count => [String(count), count]), first: 8 },
       turnOf(false),
-      { name: "order", label: "order", options: threadOrders }, seed,
+      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
     ],
     start: ({ kernel, threads }) => ["tree", kernel, threads],
     arrays: () => [{ name: "values" }, { name: "sum", isNew: true }],
@@ -133,7 +133,7 @@ class LiveFigure extends Player {
     this.code = Object.assign(document.createElement("pre"), { className: "kernel", tabIndex: 0, ariaLabel: "the kernel, and who is on which line" });
     this.canvas.svg.before(this.code);
     if (this.program.task) this.says.before(Object.assign(document.createElement("p"), { className: "task", textContent: this.program.task[0] }));
-    this.from.textContent = `The book's own file, compiled for this page. ${Player.keys}`;
+    this.from.textContent = "The book's own file, compiled for this page.";
     this.figure.hidden = false;
   }
   linkTo(place, text) {

@@ -1,5 +1,5 @@
 // Predict first: a form under each question. Its answer in "Your predictions" stays covered until the reader has locked one, or
-// opens it anyway. Nothing else is ever covered. Answers stay in this browser; a button saves them for `./book progress --import`.
+// opens it anyway. Nothing else is ever covered. Answers stay in this browser; on a site made at home, a button saves them.
 "use strict";
 
 const predictionKey = chapter => `ddp-by-hand/${chapter}`;
@@ -52,7 +52,7 @@ function savePredictions() {
 }
 
 class Predictions {
-  constructor({ chapter, questions }) {
+  constructor({ chapter, questions, saves }) {
     this.chapter = chapter;
     this.questions = questions;
     this.state = readPredictions(chapter);
@@ -64,7 +64,7 @@ class Predictions {
       this.ask(question);
       if (question.answer) this.cover(question);
     });
-    document.querySelector("#predict-first").append(made("p", { className: "prediction-tools" },
+    if (saves) document.querySelector("#predict-first").append(made("p", { className: "prediction-tools" },
       this.button("Save my answers", savePredictions),
       " for ", made("code", { textContent: "./book progress --import FILE" })));
     this.show();
@@ -134,7 +134,7 @@ class Predictions {
     question.answer.querySelector(".compared")?.remove();
     const rows = [];
     if (answer) rows.push(["you", answer.text]);
-    if (question.measured) rows.push([question.own ? "measured, in your own last run" : "measured, in the book's run", question.measured]);
+    if (question.measured) rows.push(["measured, in the book's run", question.measured]);
     if (rows.length)
       question.answer.querySelector(".covered").append(made("dl", { className: "compared" },
         ...rows.map(([who, text]) => made("div", {}, made("dt", { textContent: who }), made("dd", { textContent: text })))));

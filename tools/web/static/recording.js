@@ -42,7 +42,6 @@ class Canvas {
 
 // Steps through what is shown: a recording, or what a kernel has just done (live_figure.js).
 class Player {
-  static keys = "Keys: ← → Home End and space.";
   constructor(figure, label, choices = []) {
     this.figure = figure;
     const button = (text, label, action) => {
@@ -65,7 +64,9 @@ class Player {
     this.says.setAttribute("aria-live", "polite");
     this.legend = Object.assign(document.createElement("ul"), { className: "legend" });
     this.from = Object.assign(document.createElement("p"), { className: "from" });
-    figure.append(controls, svg, this.legend, this.says, this.from);
+    const keys = document.createElement("p");
+    Object.assign(keys, { className: "from keys", textContent: "Keys: ← → Home End and space." });
+    figure.append(controls, svg, this.legend, this.says, this.from, keys);
     figure.classList.add("player");
     figure.tabIndex = 0;
     figure.setAttribute("role", "group");
@@ -167,10 +168,8 @@ function chooser(name, values, changed) {
 class Recording extends Player {
   constructor(figure, picture) {
     const scene = bookScenes[figure.dataset.scene];
-    const all = [...figure.querySelectorAll("script")].flatMap(run =>
-      scene(readCsv(JSON.parse(run.textContent))).map(play => ({ ...play, made: run.dataset.made })));
-    // A reader's own run comes first, and replaces the book's of the same kind.
-    const kind = ({ of }) => JSON.stringify(of), played = all.filter((play, i) => all.findIndex(other => kind(other) === kind(play)) === i);
+    const played = [...figure.querySelectorAll("script")].flatMap(run =>
+      scene(readCsv(JSON.parse(run.textContent))));
     const choices = Object.keys(played[0].of).map(name => chooser(name,
       unique(played.map(({ of }) => of[name])).sort((a, b) => (typeof a === "number" ? a - b : 0)), () => this.look()));
     super(figure, `Recording: ${picture.alt}`, choices.map(({ label }) => label));
@@ -187,7 +186,7 @@ class Recording extends Player {
   // Shows the run of what is chosen; what was not recorded is not shown.
   look() {
     const play = this.played.find(({ of }) => this.choices.every(({ name, values, field }) => of[name] === values[field.chosen]));
-    this.from.textContent = play ? `${play.made ? `Your own run of ${play.made}.` : "The book's own run."} ${Player.keys}` : "";
+    this.from.textContent = play ? "The book's own run." : "";
     this.show(play || { steps: 1, height: 20, draw() {}, says: () => "No run of this kind has been recorded." }, (play?.steps ?? 1) - 1);
   }
   go(step) {
