@@ -80,7 +80,7 @@ printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is strai
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
 printf 'int first() {\n    return 1;\n}\n' >"$book/chapters/01_line/main.cu"
 printf 'int other;\n' >"$book/chapters/01_line/other.cu"
-touch "$book"/chapters/02_kernels/{vector_add,streams,race,tree}.cu
+touch "$book"/chapters/02_kernels/{vector_add,race,tree}.cu
 printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/overlap_link_timeline.svg"
 printf 'name,begin_ms,end_ms,rank,stream,overlap\nforward,1,2,0,compute,reference\n' >"$book/plots/reference/overlap_link_timeline.csv"
 cat >"$book/chapters/01_line/README.md" <<'END'
@@ -119,7 +119,7 @@ END
 fence="\`\`\`"
 {
     printf '# 02 Kernels\n'
-    for title in 'By grid_range: element i is computed by' 'Two results, and what the host reads' 'Two threads at the same time add 1 to a sum' \
+    for title in 'By grid_range: element i is computed by' 'Two threads at the same time add 1 to a sum' \
         'The same kernel without these barriers'; do
         printf '\n%s\n' "$fence"text '$ ./book run 02' "$title ..." "$fence"
     done

@@ -19,7 +19,6 @@ SCRIPTS = ("kernels.js", "live.js", "live_figure.js")
 PAGE = "chapters/02_kernels/README"
 PROGRAMS = {
     "vector_add": "By grid_range: element i is computed by",
-    "streams": "Two results, and what the host reads",
     "race": "Two threads at the same time add 1 to a sum",
     "tree": "The same kernel without these barriers",
 }

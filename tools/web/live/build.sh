@@ -18,7 +18,7 @@ compile() {  # OBJECT SOURCE options...: beside the others
         "${@:3}" -c "$2" -o "$objects/$1.o" &
 }
 # Each access to memory is announced by a call, also a read that a write to the same place follows.
-for name in vector_add streams race tree; do
+for name in vector_add race tree; do
     compile "$name" "$root/chapters/02_kernels/$name.cu" -Xclang -fsanitize=thread -mllvm -tsan-distinguish-volatile=1 \
         -mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-instrument-read-before-write=1
 done

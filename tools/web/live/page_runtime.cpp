@@ -2,7 +2,7 @@
 // what the page's kernels need.
 //
 //     host           a call into WebAssembly, which the page may suspend
-//     stream         a queue; the page says when the device takes the next piece of work out of it
+//     stream         a kernel runs when it is launched, and the host waits for it
 //     CUDA thread    a call of its own, which the page suspends at a barrier, in __nanosleep, or
 //                    at each access to memory
 //
@@ -10,14 +10,13 @@
 // calls (JavaScript Promise Integration), and the page gives each CUDA thread a stack in memory.
 // The kernels are compiled with -fsanitize=thread, so that the compiler announces each of their
 // accesses by a call; those calls are here, too.
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cuda_on_cpu/settings.hpp>
 
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
+#include <exception>
+#include <vector>
 
 [[gnu::tls_model("local-exec")]] constinit thread_local uint3 threadIdx{};
 [[gnu::tls_model("local-exec")]] constinit thread_local uint3 blockIdx{};
@@ -28,15 +27,10 @@
 
 #define PAGE(name) __attribute__((import_module("page"), import_name(name)))
 enum class Access { read, write, atomic };
-enum class Work { kernel, copy, event, all };
 extern "C" {
 PAGE("allocated") void page_allocated(const void* address, std::size_t bytes);
-PAGE("enqueued") void page_enqueued(Work work);
-PAGE("waits") void page_waits(Work work);  // the host, until so much is done
-PAGE("device_done") void page_device_done();
 [[noreturn]] PAGE("fails") void page_fails(const char* what);
 // These may suspend their caller.
-PAGE("device_goes_on") bool page_device_goes_on(bool host_waits);  // with the next piece of work?
 PAGE("runs")
 void page_runs(unsigned int blocks, unsigned int threads, bool cooperative, void* shared,
                std::size_t bytes);
@@ -98,41 +92,10 @@ const Settings& settings() {
 
 }  // namespace cuda_on_cpu
 
-// ---- Streams and events
+// ---- Streams
 
-struct CUstream_st {
-    std::deque<std::function<void()>> queue;
-    std::size_t enqueued = 0, done = 0;
-
-    // Appends work; the device may be so fast that it does some before the host goes on.
-    void enqueue(Work work, std::function<void()> run) {
-        queue.push_back(std::move(run));
-        enqueued++;
-        page_enqueued(work);
-        while (!queue.empty() && page_device_goes_on(false))
-            run_next();
-    }
-    void wait_for(Work work, std::size_t count) {
-        page_waits(work);
-        while (done < count && page_device_goes_on(true))
-            run_next();
-    }
-
-  private:
-    void run_next() {
-        const std::function<void()> run = std::move(queue.front());
-        queue.pop_front();
-        run();
-        done++;
-        page_device_done();
-    }
-};
-
-// A place in a stream's queue: the event is reached when so much of it is done.
-struct CUevent_st {
-    CUstream_st* stream = nullptr;
-    std::size_t place = 0;
-};
+// The host waits for each piece of work, so that nothing is ever left in a stream.
+struct CUstream_st {};
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = *greatest = 0;
@@ -146,72 +109,42 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     delete stream;
     return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    if (stream != nullptr)  // in the default stream is nothing
-        stream->wait_for(Work::all, stream->enqueued);
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
     return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
-    *event = new CUevent_st;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned int) {
     return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    delete event;
+cudaError_t cudaEventDestroy(cudaEvent_t) {
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    *event = {stream, stream->enqueued + 1};
-    stream->enqueue(Work::event, [] {});
-    return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    event->stream->wait_for(Work::event, event->place);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
     return cudaSuccess;
 }
 
-cudaError_t cuda_on_cpu::enqueue_kernel(cudaStream_t stream, PreparedKernel& kernel,
-                                        std::size_t bytes,
-                                        PreparedKernel* (*move_to)(void*, PreparedKernel&),
+cudaError_t cuda_on_cpu::enqueue_kernel(cudaStream_t, PreparedKernel& kernel, std::size_t,
+                                        PreparedKernel* (*)(void*, PreparedKernel&),
                                         const void* const*, int) {
-    const std::shared_ptr<PreparedKernel> kept(move_to(::operator new(bytes), kernel));
-    stream->enqueue(Work::kernel, [kept] { run(*kept); });
+    run(kernel);
     return cudaSuccess;
 }
 
 // ---- Memory
 
-static cudaError_t allocate(void** pointer, std::size_t bytes) {
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes, cuda_on_cpu::Where) {
     *pointer = std::malloc(bytes);
     if (*pointer == nullptr)
         return cudaErrorMemoryAllocation;
     page_allocated(*pointer, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes, cuda_on_cpu::Where) {
-    return allocate(pointer, bytes);
-}
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, cuda_on_cpu::Where) {
-    return allocate(pointer, bytes);
-}
 // Nothing is allocated anew in its place: the page knows arrays by their addresses.
 cudaError_t cudaFree(void*, cuda_on_cpu::Where) {
-    return cudaSuccess;
-}
-cudaError_t cudaFreeHost(void*, cuda_on_cpu::Where) {
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                        cuda_on_cpu::Where) {
     std::memcpy(to, from, bytes);
-    return cudaSuccess;
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
-                            cudaStream_t stream, cuda_on_cpu::Where) {
-    stream->enqueue(Work::copy, [=] {
-        page_accesses(from, bytes, Access::read);
-        page_accesses(to, bytes, Access::write);
-        std::memcpy(to, from, bytes);
-    });
     return cudaSuccess;
 }
 
@@ -222,9 +155,6 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 const char* cudaGetErrorString(cudaError_t error) {
     return error == cudaSuccess ? "no error" : "out of memory";
-}
-const char* cublasGetStatusString(cublasStatus_t) {
-    return "a status of cuBLAS";
 }
 
 // A throw ends the run: the page shows what was thrown.

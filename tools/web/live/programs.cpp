@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "02_kernels/race.hpp"
-#include "02_kernels/streams.hpp"
 #include "02_kernels/tree.hpp"
 #include "02_kernels/vector_add.hpp"
 
@@ -65,13 +64,4 @@ STARTED_BY_PAGE(race)(bool with_atomic) {
 }
 STARTED_BY_PAGE(ones)(bool with_atomic, int additions) {
     return answer({ddp::sum_of_ones(additions, with_atomic)});
-}
-
-// The two results as the host has seen them, three times. (The page's clock stands still.)
-STARTED_BY_PAGE(looks)(unsigned int n) {
-    const ddp::ThreeLooks looks = ddp::look_three_times(n);
-    std::vector<int> result;
-    for (const ddp::HostLook& look : {looks.at_once, looks.after_event, looks.after_synchronize})
-        result.insert(result.end(), {static_cast<int>(look.first), static_cast<int>(look.second)});
-    return answer(result);
 }

@@ -5,7 +5,7 @@
 
 const canSuspend = () => typeof WebAssembly === "object" && "Suspending" in WebAssembly && "promising" in WebAssembly;
 const stackBytes = 16384;
-const accessKinds = ["read", "write", "atomic"], workKinds = ["the kernel", "the copy", "the event"];
+const accessKinds = ["read", "write", "atomic"];
 
 // The line of the kernel that has called, if this browser's stacks say where in the module a call stands (Safari's don't).
 const callingLine = () => [...Error().stack.matchAll(/wasm-function\[\d+\]:0x([0-9a-f]+)/g)].map(([, at]) => bookLines[parseInt(at, 16)]).find(Boolean);
@@ -68,12 +68,12 @@ class ShownArray {
   }
 }
 
-// `program` says which arrays are shown, in the order in which they are allocated, and whether the host and its stream are watched or
-// the threads of a kernel. Settings: order ("forward", "reversed", "random", "hand"; of a stream "lazy", "eager", "hand"), seed,
-// eachAccess (a turn is one access to memory), without (the lines whose barriers are taken away), choices (whose turns by hand).
+// `program` says which arrays are shown, in the order in which they are allocated. Settings: order ("forward", "reversed", "random",
+// "hand"), seed, eachAccess (a turn is one access to memory), without (the lines whose barriers are taken away), choices (whose turns
+// by hand).
 class LiveRun {
   constructor(module, program, settings) {
-    Object.assign(this, { module, program, settings, turns: [], arrays: [], threads: [], queue: [], lines: new Set(), offers: [] });
+    Object.assign(this, { module, program, settings, turns: [], arrays: [], threads: [], lines: new Set(), offers: [] });
     this.choices = [...settings.choices || []];
     this.unnamed = [...program.arrays];
   }
@@ -82,11 +82,7 @@ class LiveRun {
   async start(name, ...numbers) {
     const page = {
       allocated: (address, bytes) => this.show(this.unnamed.shift(), address, bytes),
-      enqueued: work => this.hostHas(`enqueues ${workKinds[work]}`, () => this.queue.push(workKinds[work])),
-      waits: work => this.hostHas(`waits for ${workKinds[work] || "the whole queue"}`),
-      device_done: () => this.streamHasDone(),
       fails: what => { throw Error(this.text(what)); },
-      device_goes_on: this.suspending(hostWaits => this.deviceGoesOn(hostWaits)),
       runs: this.suspending((...launch) => this.runKernel(...launch)),
       barrier: this.suspending(line => this.barrier(line)),
       sleeps: this.suspending(() => this.sleep()),
@@ -96,13 +92,11 @@ class LiveRun {
     this.wasm = (await WebAssembly.instantiate(this.module, { page, wasi_snapshot_preview1: nothing })).exports;
     this.wasm._initialize();
     const ended = new Promise((resolve, reject) => Object.assign(this, { stop: resolve, fail: reject }));
-    if (this.program.watchesStream) this.beginTurn("host");
     WebAssembly.promising(this.wasm[name])(...numbers).then(at => this.keepResult(at)).then(this.stop, this.fail);
     await ended;
     return this;
   }
   keepResult(at) {
-    this.endTurn("ends");
     const ints = new Int32Array(this.wasm.memory.buffer, at);
     this.result = [...ints.slice(1, 1 + ints[0])];
   }
@@ -119,44 +113,14 @@ class LiveRun {
     });
   }
 
-  // ---- Turns: of a CUDA thread, of the host, of the stream
-
-  beginTurn(who) {
-    this.turn = { who, accesses: [], does: "" };
-  }
+  // Keeps the turn, with what all memory holds after it.
   endTurn(how, line) {
-    const turn = this.turn;
+    const { turn, threads } = this;
     this.settle();
     this.turn = null;
-    if (turn && (turn.does || turn.accesses.length || turn.who.number !== undefined))
-      this.turns.push({ ...turn, how, line, queue: [...this.queue], standsAt: this.threads.map(({ line }) => line), states: this.threads.map(({ state }) => state),
-        memory: new Map(this.arrays.map(array => [array.name, array.cells()])) });
-  }
-
-  hostHas(does, change = () => {}) {
-    if (!this.program.watchesStream) return;
-    this.endTurn("goes on");
-    this.beginTurn("host");
-    this.turn.does = does;
-    change();
-    this.endTurn("goes on");
-    this.beginTurn("host");
-  }
-  streamHasDone() {
-    if (!this.program.watchesStream) return;
-    this.endTurn("goes on");
-    this.beginTurn("host");
-  }
-  async deviceGoesOn(hostWaits) {
-    const { order } = this.settings;
-    if (!this.program.watchesStream) return hostWaits;
-    const goesOn = hostWaits || (order === "hand" ? await this.chosen([0, 1], Number) : order === "eager");
-    if (!goesOn) return false;
-    this.endTurn("goes on");
-    this.beginTurn("stream");
-    const work = this.queue.shift();
-    this.turn.does = `${work === "the event" ? "reaches" : "executes"} ${work}`;
-    return true;
+    this.turns.push({ ...turn, how, line,
+      standsAt: threads.map(({ line }) => line), states: threads.map(({ state }) => state),
+      memory: new Map(this.arrays.map(array => [array.name, array.cells()])) });
   }
 
   // ---- Memory
@@ -166,16 +130,16 @@ class LiveRun {
   }
   access(address, kind) {
     this.settle();
-    const array = this.arrays.find(array => array.has(address));
-    if (!array || !this.turn) return undefined;
-    const line = this.running && callingLine();
+    const array = this.turn && this.arrays.find(array => array.has(address));
+    if (!array) return undefined;
+    const line = callingLine();
     const note = () => {
-      if (this.running) this.running.line = line;
+      this.running.line = line;
       const index = array.indexOf(address);
       array.known[index] ||= kind !== "read";
       this.turn.accesses.push({ array, index, kind, before: array.cell(index), racesWith: this.raceOf(array, index, kind) });
     };
-    const isOver = this.settings.eachAccess && this.running && this.turn.accesses.length;
+    const isOver = this.settings.eachAccess && this.turn.accesses.length;
     return isOver ? this.suspend("goes on").then(note) : note();
   }
   // An access is announced before it happens: its value is there at the thread's next call.
@@ -187,7 +151,6 @@ class LiveRun {
   // barrier, nor that both are atomic, nor that both only read.
   raceOf(array, index, kind) {
     const thread = this.turn.who;
-    if (thread.number === undefined) return undefined;
     const place = `${array.name} ${index}`, here = this.touched.get(place) || [];
     this.touched.set(place, [...here, { thread, kind, meetings: thread.meetings }]);
     return here.find(other => other.thread !== thread && (other.kind !== kind || kind === "write") &&
@@ -212,7 +175,6 @@ class LiveRun {
     for (const array of this.arrays) array.begins = array.cells();
     if (cooperative || eachAccess || order === "hand") groups = [groups.flat()];
     for (const group of groups) await this.runTogether(group);
-    this.running = null;
   }
   async runTogether(threads) {
     this.ready = [];
@@ -230,14 +192,13 @@ class LiveRun {
   }
   next() {
     const { order, eachAccess } = this.settings;
-    if (this.program.watchesStream) return this.ready[0];
-    if (order === "hand") return this.chosen(this.ready.map(thread => thread.number), number => this.threads[number]);
+    if (order === "hand") return this.chosen(this.ready.map(thread => thread.number));
     return this.ready[this.random && eachAccess ? this.random.below(this.ready.length) : 0];
   }
   // Returns the reader's choice. What has not been chosen yet is for the next run: this one stops here for good.
-  chosen(candidates, of) {
+  chosen(candidates) {
     this.offers.push({ turns: this.turns.length, candidates });
-    if (this.choices.length) return of(this.choices.shift());
+    if (this.choices.length) return this.threads[this.choices.shift()];
     this.open = [...candidates].sort((a, b) => a - b);
     this.stop();
     return new Promise(() => {});
@@ -245,7 +206,7 @@ class LiveRun {
 
   // Returns when the thread has ended or waits.
   giveTurn(thread) {
-    if (!this.program.watchesStream) this.beginTurn(thread);
+    this.turn = { who: thread, accesses: [] };
     this.running = thread;
     return new Promise(over => {
       thread.isOver = over;
@@ -258,7 +219,7 @@ class LiveRun {
     thread.state = state;
     if (state === "goes on" || state === "sleeps") this.ready.push(thread);
     if (state === "waits") this.meet(thread);
-    if (!this.program.watchesStream) this.endTurn(state, line);
+    this.endTurn(state, line);
     thread.isOver();
   }
   suspend(state, line) {

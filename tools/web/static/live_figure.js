@@ -28,17 +28,6 @@ const livePrograms = {
       [{ name: "places", type: "place" }],
     verdict: ({ kernel }, result) => (kernel === "add" ? `The sums are ${listed(result)}.` : withoutThread(pairs(result))),
   },
-  streams: {
-    fields: [
-      { name: "order", label: "the device works", options: [["only while the host waits", "lazy"], ["as soon as it can", "eager"], ["by hand", "hand"]] },
-      { name: "n", label: "elements", options: upTo(1, 8), first: 4 },
-    ],
-    watchesStream: true, hasTable: true,
-    start: ({ n }) => ["looks", n],
-    arrays: () => [{ name: "values", type: "float" }, { name: "results", type: "float", isNew: true }],
-    verdict: (_, looks) => `At once the host has read ${looks[0]} and ${looks[1]}, after the event ${looks[2]} and ${looks[3]}, after synchronize ` +
-      `${looks[4]} and ${looks[5]}. The results are 2 and 4.`,
-  },
   race: {
     fields: [
       { name: "kernel", label: "two threads add", options: [["1 and 2", "race"], ["1, several times, in two blocks", "ones"]] },
@@ -49,7 +38,6 @@ const livePrograms = {
     ],
     start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
     arrays: () => [{ name: "sum" }],
-    hasTable: true,
     task: ["Can you make the sum 1? Give the turns by hand.", (sum, races) => sum === 1 && races],
     verdict: ({ kernel, additions }, [sum]) => rightOrWrong(sum, kernel === "race" ? 3 : 2 * additions),
   },
@@ -180,7 +168,7 @@ class LiveFigure extends Player {
     const been = this.run.turns.flatMap(({ standsAt }) => standsAt).filter(Boolean).sort((a, b) => a - b);
     const first = this.source.slice(0, been[0]).findLastIndex(line => line.startsWith("__global__"));
     const lines = this.source.slice(first, 1 + this.source.indexOf("}", first));
-    this.code.hidden = !been.length || this.program.watchesStream;
+    this.code.hidden = !been.length;
     this.code.replaceChildren(...this.code.hidden ? [] : lines.map((text, i) => {
       const line = Object.assign(document.createElement("span"), { textContent: `${text}\n` });
       line.dataset.line = first + i + 1;
@@ -197,9 +185,10 @@ class LiveFigure extends Player {
     }
   }
 
-  // By hand: a button for each thread, or for the host and the stream.
+  // By hand: a button for each thread.
   offerTurns() {
-    const isByHand = this.values.order === "hand", names = this.names();
+    const isByHand = this.values.order === "hand";
+    const names = this.run.threads.map(thread => this.nameOf(thread));
     this.hand.hidden = !isByHand;
     if (!isByHand || this.hand.dataset.names === String(names)) return;
     this.hand.dataset.names = names;
@@ -232,7 +221,7 @@ class LiveFigure extends Player {
     this.offerTurns();
     this.offerLines();
     const legend = Object.entries({ read: "read", write: "written", atomic: "changed by an atomic" }).map(([kind, text]) => [strokes[kind], text]);
-    if (!this.program.watchesStream) legend.push(...Object.entries(states).map(([state, text]) => ["", `${glyphs[state]} ${text}`]));
+    legend.push(...Object.entries(states).map(([state, text]) => ["", `${glyphs[state]} ${text}`]));
     if (run.arrays.some(({ type }) => type === "place")) legend.push(["", "1.3 by block 1, thread 3"]);
     this.show({
       steps: run.turns.length + 1, height: width => this.draft(width).height, draw: (canvas, step) => this.drawTurn(canvas, step),
@@ -253,9 +242,9 @@ class LiveFigure extends Player {
 
   // ---- The picture
 
-  // Returns what stands where in a picture of this width: rows of cells, and the lines of a table.
+  // Returns what stands where in a picture of this width: rows of cells.
   draft(width) {
-    const { run, program } = this, left = 62, fits = Math.floor((width - left) / 30), size = width < 500 ? 30 : 40;
+    const { run } = this, left = 62, fits = Math.floor((width - left) / 30), size = width < 500 ? 30 : 40;
     const rows = [];
     let y = 26;
     const add = (label, count, high, entry) => {
@@ -265,25 +254,13 @@ class LiveFigure extends Player {
       y += 10;
     };
     const blocks = run.threads.length ? run.threads.at(-1).block + 1 : 0, size_of_block = run.threads.length / blocks;
-    for (let block = 0; block < blocks && !program.watchesStream; block++)
+    for (let block = 0; block < blocks; block++)
       add(blocks > 1 ? `block ${block}` : "threads", size_of_block, 34, { threads: run.threads.slice(block * size_of_block, (block + 1) * size_of_block) });
     for (const array of run.arrays) add(array.name, array.known.length, 26, { array });
-    const queue = y + 12;
-    if (program.watchesStream) y += 28;
-    const entries = program.hasTable ? this.entries() : [];
-    return { rows, left, size, queue, entries, table: y + 8, height: y + (program.hasTable ? 22 + 19 * entries.length : 0) };
+    return { rows, left, size, height: y };
   }
-  // The lines of a table with a column for each of the two: what they have done, with the turn in which they have.
-  entries() {
-    const brief = { read: access => `reads ${cellText(access.after)}`, write: access => `writes ${cellText(access.after)}`,
-      atomic: access => `adds: ${cellText(access.before)} → ${cellText(access.after)}` };
-    return this.run.turns.flatMap(({ who, accesses, does }, turn) => this.program.watchesStream ?
-      [{ turn, column: who === "host" ? 0 : 1, text: does || `${accesses[0].kind}s ${listed(accesses.map(({ after }) => after))}` }] :
-      accesses.map(access => ({ turn, column: who.number, text: brief[access.kind](access) })));
-  }
-
   drawTurn(canvas, step) {
-    const { rows, left, size, queue, entries, table } = this.draft(canvas.width);
+    const { rows, left, size } = this.draft(canvas.width);
     const turn = this.run.turns[step - 1];
     canvas.text(0, 14, `turn ${step} of ${this.last}`, { "font-weight": 700 });
     for (const row of rows) {
@@ -295,15 +272,6 @@ class LiveFigure extends Player {
         else this.drawThread(canvas, x, row, row.threads[index], turn);
       }
     }
-    if (this.program.watchesStream) {
-      canvas.text(0, queue, "queue");
-      canvas.text(left, queue, turn?.queue.map(work => work.replace("the ", "")).join(" · ") || "", { "font-size": 12 });
-    }
-    if (!this.program.hasTable) return;
-    const wide = (canvas.width - 8) / 2;
-    this.names().forEach((name, column) => canvas.text(8 + column * wide, table + 6, name, { "font-weight": 700 }));
-    entries.filter(entry => entry.turn < step).forEach(({ column, text, turn }, line) =>
-      canvas.text(8 + column * wide, table + 26 + 19 * line, text, turn === step - 1 ? { "font-weight": 700, "font-size": 12 } : { "font-size": 12 }));
   }
   drawCell(canvas, x, { array, y, high, size }, index, turn) {
     const value = turn ? turn.memory.get(array.name)?.[index] : array.begins[index];
@@ -320,25 +288,21 @@ class LiveFigure extends Player {
 
   // ---- The sentence
 
-  names() {
-    return this.program.watchesStream ? ["host", "stream"] : this.run.threads.map(thread => this.nameOf(thread));
-  }
   nameOf(thread) {
     const several = this.run.threads.at(-1).block > 0;
     return `thread ${thread.index}${several ? ` of block ${thread.block}` : ""}`;
   }
   sentence(step) {
     const { run, program } = this, isEnd = step === this.last;
-    const words = [step ? this.turnInWords(run.turns[step - 1]) : program.watchesStream ? "The program has not begun." : "No thread has had a turn yet."];
+    const words = [step ? this.turnInWords(run.turns[step - 1]) : "No thread has had a turn yet."];
     if (isEnd && run.failed) words.push(run.failed);
     if (isEnd && run.result) words.push(program.verdict(this.values, run.result), this.racesInWords());
     if (isEnd && run.result && program.task?.[1](run.result[0], this.races())) words.push("You have solved the task.");
     if (isEnd && run.open) words.push("Whose turn is it now?");
     return words.filter(Boolean).join(" ");
   }
-  turnInWords({ who, accesses, does, how, line }) {
-    const name = who.number === undefined ? `the ${who}` : this.nameOf(who);
-    const parts = [accessesInWords(accesses), does, ...(who.number === undefined ? [] : endings[how](line))].filter(Boolean);
+  turnInWords({ who, accesses, how, line }) {
+    const name = this.nameOf(who), parts = [accessesInWords(accesses), ...endings[how](line)].filter(Boolean);
     const race = accesses.find(({ racesWith }) => racesWith);
     const raceWords = race ? ` What it does to ${placeOf(race)} races with ${this.nameOf(race.racesWith)}: nothing puts one before the other.` : "";
     return `${name[0].toUpperCase()}${name.slice(1)} ${listed(parts)}.${raceWords}`;
@@ -347,7 +311,6 @@ class LiveFigure extends Player {
     return this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith)).length;
   }
   racesInWords() {
-    if (this.program.watchesStream) return "";
     const races = this.races();
     return races ? `${races} ${races > 1 ? "accesses race" : "access races"}: in another order the result may be another one.` : "Nothing races.";
   }
