@@ -28,12 +28,8 @@ def printed_tables(order):
 class Live(Browser):
 
     def setUp(self):
-        self.window(1280)
-        self.light("light")
+        super().setUp()
         self.open(PAGE)
-
-    def tearDown(self):
-        self.assertEqual(self.console(), [])
 
     def figure(self, program):
         return self.find(f"figure.live[data-program={program}]")

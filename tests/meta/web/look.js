@@ -15,6 +15,14 @@ for (const picture of document.querySelectorAll("img"))
   if (!picture.alt || !picture.naturalWidth && picture.complete && seen(picture)) wrong.push(`a picture without words or without a file: ${picture.src}`);
 for (const field of document.querySelectorAll("article :is(button, textarea, select, input)"))
   if (!(field.ariaLabel || field.textContent.trim())) wrong.push(`nothing says what this is: ${field.outerHTML}`);
+// In a cell, code breaks where page.js has said that it may, or at a blank or a hyphen.
+const texts = document.createTreeWalker(document.querySelector("article, main"), NodeFilter.SHOW_TEXT), where = document.createRange();
+while (texts.nextNode()) {
+  if (!texts.currentNode.parentElement.closest("td code") || /[\s-]/.test(texts.currentNode.data)) continue;
+  where.selectNodeContents(texts.currentNode);
+  const tops = new Set([...where.getClientRects()].map(({ top }) => Math.round(top)));
+  if (tops.size > 1) wrong.push(`a cell breaks inside ${texts.currentNode.data}`);
+}
 // WCAG's contrast, of each text against the first background behind it that is not transparent.
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 const colours = new Map();
