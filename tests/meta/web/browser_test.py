@@ -173,7 +173,7 @@ class Reader(Browser):
             return answer.querySelector(":scope > .covered").hidden""", question)
 
     def test_a_prediction_locks_and_opens_its_answer(self):
-        page = self.page_with('id="book-predictions"')
+        page = self.page_with('id="predict-first"', "chapters/")
         self.open(page)
         self.run_in_page("localStorage.clear()")
         self.open(page)
@@ -193,7 +193,7 @@ class Reader(Browser):
                          [False] + [True] * (count - 1))
         self.press(self.find("#your-predictions li:nth-child(2) .seal button"))  # anyway
         self.assertFalse(self.covered(1))
-        kept = self.ask("predictionsFile()").splitlines()
+        kept = self.ask("bookPredictions.file()").splitlines()
         self.assertEqual(kept[0], f"## {page.parts[1]}")
         self.assertRegex(kept[1], r"^# \d{4}-\d\d-\d\d \d\d:\d\d$")
         self.assertEqual(kept[2], "1. twice as many")

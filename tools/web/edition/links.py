@@ -89,5 +89,4 @@ def resolve_source(app, env, node, content):
 def setup(app):
     app.add_transform(ResolveLinks)
     app.add_config_value("book_address", "", "html")
-    app.add_config_value("book_public", False, "env")  # without what serves a checkout only
     app.connect("missing-reference", resolve_source)

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from . import predictions
+from . import recordings
 
 LOGGER = logging.getLogger(__name__)
 KERNELS = Path(__file__).resolve().parents[1] / "live/kernels.wasm"
@@ -49,7 +49,7 @@ def visit_live(self, node):
     if self.builder.name == "html":
         lines = (Path(self.builder.srcdir) / node["source"]).read_text().splitlines()
         self.body.append(f'<figure class="live" data-program="{node["program"]}" hidden>'
-                         f'{predictions.json_script(lines)}</figure>')
+                         f'{recordings.json_script(lines)}</figure>')
     raise nodes.SkipNode
 
 

@@ -3,14 +3,13 @@
 The files are the one beside the picture, and those of other numbers of ranks, NAME_8_ranks.csv.
 """
 import csv
+import json
 import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
-
-from . import predictions
 
 LOGGER = logging.getLogger(__name__)
 
@@ -62,6 +61,12 @@ class PlayPictures(SphinxTransform):
                                                 runs=[str(path) for path in runs]))
 
 
+def json_script(value):
+    """Returns an element from which a script takes the value, in which no < can end or hide it."""
+    data = json.dumps(value).replace("<", "\\u003c")
+    return f'<script type="application/json">{data}</script>'
+
+
 def visit_recording(self, node):
     if self.builder.name != "html":
         return
@@ -77,7 +82,7 @@ def depart_recording(self, node):
     if self.builder.name != "html":
         return
     for path in node["runs"]:
-        self.body.append(predictions.json_script(shortened(Path(path).read_text())))
+        self.body.append(json_script(shortened(Path(path).read_text())))
     self.body.append("</figure>")
 
 

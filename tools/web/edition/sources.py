@@ -62,13 +62,6 @@ def marked(root, readme):
     return [file.relative_to(root).as_posix() for file in files if file.is_file()]
 
 
-def first_reading(root, path):
-    """Returns what the README beside a file (or above it) marks with ●."""
-    above = (Path(root) / parent / "README.md" for parent in Path(path).parents)
-    readme = next((readme for readme in above if readme.exists()), None)
-    return marked(Path(root), readme) if readme else []
-
-
 def shown(root):
     """Returns what gets a page, of all READMEs: the files marked ●, and those of excerpts."""
     root, paths = Path(root), set()
@@ -96,7 +89,7 @@ def write(app):
         chapter = next((doc for doc in above if f"{doc}/README" in app.env.found_docs), "")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(template.render(
-            path=path, link=link, chapter=chapter, first_reading=first_reading(root, path),
+            path=path, link=link, chapter=chapter,
             code=highlighted((root / path).read_text(), Path(path).suffix)))
 
 
