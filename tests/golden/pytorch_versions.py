@@ -183,7 +183,7 @@ def check_the_map(site):
 def how_many(total, lacking):
     if not lacking:
         return f"all {total}"
-    return f"{total - len(lacking)} of {total}; it lacks {', '.join(lacking)}"
+    return f"{total - len(lacking)} of {total}; it lacks {', '.join(dict.fromkeys(lacking))}"
 
 
 # ---- Variables and arguments ---------------------------------------------------------------------
