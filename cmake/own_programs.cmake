@@ -1,7 +1,7 @@
 # Own programs on the book's libraries (chapters/own_program.md): ddp::ddp is all that the chapters teach, and ddp::cuda_on_cpu is
 # CUDA on a CPU alone. Three ways lead to them: my/NAME/main.cpp in the book, add_subdirectory, and find_package.
 add_library(ddp INTERFACE)
-foreach(topic async unused_parameters sync_batch_norm transformer cluster sharded)  # no later chapter needs these
+foreach(topic async unused_parameters sync_batch_norm mesh)  # no later chapter needs these
   if(TARGET chapter_${topic})
     target_link_libraries(ddp INTERFACE chapter_${topic})
   endif()
