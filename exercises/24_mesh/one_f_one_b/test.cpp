@@ -18,10 +18,10 @@ std::string to_string(const StageWork& work) {
     return (work.is_forward ? "F" : "B") + std::to_string(work.micro_batch);
 }
 
-// "12.5 s"
-std::string in_seconds(double seconds) {
-    const std::string text = std::to_string(seconds);
-    return text.substr(0, text.size() - 5) + " s";
+// "12.5 s", or "nothing"
+std::string to_string(std::optional<double> seconds) {
+    const std::string text = std::to_string(seconds.value_or(0));
+    return seconds ? text.substr(0, text.size() - 5) + " s" : "nothing";
 }
 
 // Returns a stage's work that keeps `most` micro-batches.
@@ -52,9 +52,10 @@ std::string mistake_at(const StageWork& yours, const StageWork& right, int kept,
 
 void check_actions(int stages, int micro_batches, int room) {
     for (int stage = 0; stage < stages; stage++) {
-        std::string said = std::to_string(stages) + " stages, " + std::to_string(micro_batches) +
-                           " micro-batches, room for " + std::to_string(room) + ": stage " +
-                           std::to_string(stage) + " does";
+        std::string said = "Stages: " + std::to_string(stages) +
+                           ", micro-batches: " + std::to_string(micro_batches) +
+                           ", room: " + std::to_string(room) + ". Stage " + std::to_string(stage) +
+                           " does";
         trying(said);
         const int left = stages - stage;
         const Work yours = one_f_one_b(stages, stage, micro_batches, room),
@@ -77,17 +78,16 @@ void check_actions(int stages, int micro_batches, int room) {
 
 // `careless`: how long it takes if backwards begin as soon as their stage is free.
 void check_seconds(const std::vector<Work>& schedule, const std::vector<StageSeconds>& seconds,
-                   std::optional<double> right, double careless, const std::string& what) {
+                   std::optional<double> right, std::optional<double> careless,
+                   const std::string& what) {
     trying(what + ".");
     const std::optional<double> yours = pipeline_seconds(schedule, seconds);
-    const auto text = [](std::optional<double> time) {
-        return time ? in_seconds(*time) : "nothing";
-    };
-    if (text(yours) != text(right))
+    if (to_string(yours) != to_string(right))
         throw Wrong(
-            what + ": you return " + text(yours) + ", and right is " + text(right) + ".\n" +
+            what + ": you return " + to_string(yours) + ", and right is " + to_string(right) +
+            ".\n" +
             (!right ? "These stages wait for each other for ever."
-             : text(yours) == text(careless)
+             : to_string(yours) == to_string(careless)
                  ? "Your forwards wait for the stage before, and your backwards for nothing."
                  : "Work begins when its stage is free and what it waits for has ended: at "
                    "the later of the two."));
