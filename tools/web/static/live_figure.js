@@ -109,7 +109,12 @@ class LiveFigure extends Player {
     title.append("Run it here: ", this.linkTo("", this.file.split("/").at(-1)));
     const controls = () => Object.assign(document.createElement("div"), { className: "controls" });
     const form = controls();
-    this.fields = this.program.fields.map(field => this.buildField(field));
+    this.fields = this.program.fields.map(field => {
+      const { label, select } = chooser(field.label, field.options.map(([text]) => text), () =>
+        this.choose({ [field.name]: field.options[select.selectedIndex][1] }));
+      select.name = field.name;
+      return { field, label, select };
+    });
     this.barriers = controls();
     form.append(...this.fields.map(({ label }) => label));
     this.hand = controls();
@@ -127,20 +132,8 @@ class LiveFigure extends Player {
   linkTo(place, text) {
     return Object.assign(document.createElement("a"), { href: `${document.documentElement.dataset.content_root}source/${this.file}.html${place}`, textContent: text });
   }
-  buildField(field) {
-    const label = document.createElement("label"), select = document.createElement("select");
-    select.name = field.name;
-    select.ariaLabel = field.label;
-    select.append(...field.options.map(([text]) => new Option(text)));
-    select.selectedIndex = field.options.findIndex(([, value]) => value === this.values[field.name]);
-    select.addEventListener("change", () => this.choose({ [field.name]: field.options[select.selectedIndex][1] }));
-    label.append(`${field.label} `, select);
-    return { field, label };
-  }
   choose(values) {
     Object.assign(this.values, values);
-    for (const { field, label } of this.fields)
-      label.querySelector("select").selectedIndex = field.options.findIndex(([, value]) => value === this.values[field.name]);
     return this.start();
   }
 
@@ -216,7 +209,11 @@ class LiveFigure extends Player {
     if (run !== this.asked) return;  // the reader has asked for another one since
     this.run = run;
     this.choices = choices;
-    for (const { field, label } of this.fields) label.hidden = Boolean(field.of && !field.of(this.values));
+    for (const { field, label, select } of this.fields) {
+      const chosen = this.values[field.name];
+      select.selectedIndex = field.options.findIndex(([, value]) => value === chosen);
+      label.hidden = Boolean(field.of && !field.of(this.values));
+    }
     this.offerBarriers();
     this.offerTurns();
     this.offerLines();

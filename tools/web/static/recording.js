@@ -1,5 +1,5 @@
-// The viewer of recordings: plays a CSV file that a run has written by the clock, and steps through it by buttons, keys, a slider, and
-// swipes. What a step looks like, and the sentence that says it, is a scene's (scenes.js).
+// The viewer of recordings: plays a CSV file that a run has written by the clock, and steps through it by buttons, keys, and a
+// slider. What a step looks like, and the sentence that says it, is a scene's (scenes.js).
 "use strict";
 
 // Reads CSV, with quotes, into objects by column; what looks like a number is one.
@@ -72,7 +72,6 @@ class Player {
     figure.setAttribute("role", "group");
     figure.setAttribute("aria-label", label);
     figure.addEventListener("keydown", event => this.key(event));
-    this.swipe(svg);
     new ResizeObserver(() => this.shown && this.draw()).observe(figure);
   }
 
@@ -84,16 +83,6 @@ class Player {
     if (!actions[event.key] || event.target.matches(event.key === " " ? "button, input, select" : "input, select") || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     actions[event.key]();
-  }
-
-  swipe(svg) {
-    let from = null;
-    svg.addEventListener("pointerdown", event => { from = event.clientX; });
-    svg.addEventListener("pointerup", event => {
-      const moved = event.clientX - (from ?? event.clientX);
-      if (Math.abs(moved) > 30) (moved < 0 ? this.forward() : this.go(this.step - 1));
-      from = null;
-    });
   }
 
   show(shown, step) {
@@ -150,61 +139,54 @@ class Player {
   }
 }
 
-// What a reader chooses of several values: words from a list, numbers by a slider. `field.chosen` is the place of the value.
+// A list of values to choose from, with its label.
 function chooser(name, values, changed) {
-  const slides = values.every(value => typeof value === "number"), field = document.createElement(slides ? "input" : "select");
-  const label = document.createElement("label"), shown = document.createElement("output");
-  Object.assign(field, { ariaLabel: name, ...(slides ? { type: "range", min: 0, max: values.length - 1 } : {}) });
-  if (!slides) field.append(...values.map(value => new Option(value)));
-  const place = slides ? "value" : "selectedIndex", tell = () => { if (slides) shown.textContent = field.ariaValueText = values[field.chosen]; };
-  Object.defineProperty(field, "chosen", { get: () => Number(field[place]), set(at) { field[place] = at; tell(); } });
-  field.addEventListener("input", () => { tell(); changed(); });
-  label.append(`${name} `, field, shown);
-  label.hidden = values.length < 2;
-  return { name, values, field, label };
+  const label = document.createElement("label"), select = document.createElement("select");
+  select.ariaLabel = name;
+  select.append(...values.map(value => new Option(value)));
+  select.addEventListener("change", changed);
+  label.append(`${name} `, select);
+  return { label, select };
 }
 
-// A picture, with a button over it that opens what plays in its place. `#name:ranks=8,step=6` in the page's address opens it there.
+// A picture, with a button over it that opens what plays in its place. `#ring:ranks=8,step=6` in the
+// page's address opens the first run of this kind there.
 class Recording extends Player {
   constructor(figure, picture) {
     const scene = bookScenes[figure.dataset.scene];
     const played = [...figure.querySelectorAll("script")].flatMap(run =>
       scene(readCsv(JSON.parse(run.textContent))));
-    const choices = Object.keys(played[0].of).map(name => chooser(name,
-      unique(played.map(({ of }) => of[name])).sort((a, b) => (typeof a === "number" ? a - b : 0)), () => this.look()));
-    super(figure, `Recording: ${picture.alt}`, choices.map(({ label }) => label));
-    Object.assign(this, { played, choices, name: figure.dataset.name });
-    const details = document.createElement("details");
-    details.append(Object.assign(document.createElement("summary"), { textContent: "The picture in print" }), picture.closest("a") || picture);
+    const words = ([name, value]) => (typeof value === "number" ? `${value} ${name}` : value);
+    const titles = played.map(({ of }) => Object.entries(of).map(words).join(", "));
+    const { label, select } = chooser("run", titles, () => this.choose(select.selectedIndex));
+    label.hidden = played.length < 2;
+    super(figure, `Recording: ${picture.alt}`, [label]);
+    Object.assign(this, { played, select, name: figure.dataset.name });
+    this.from.textContent = "The book's own run.";
+    const details = document.createElement("details"), summary = document.createElement("summary");
+    summary.textContent = "The picture in print";
+    details.append(summary, picture);
     figure.append(details);
     this.choose(0);
   }
+  // Shows how a run ends.
   choose(index) {
-    for (const { name, values, field } of this.choices) field.chosen = values.indexOf(this.played[index].of[name]);
-    this.look();
-  }
-  // Shows the run of what is chosen; what was not recorded is not shown.
-  look() {
-    const play = this.played.find(({ of }) => this.choices.every(({ name, values, field }) => of[name] === values[field.chosen]));
-    this.from.textContent = play ? "The book's own run." : "";
-    this.show(play || { steps: 1, height: 20, draw() {}, says: () => "No run of this kind has been recorded." }, (play?.steps ?? 1) - 1);
+    this.select.selectedIndex = index;
+    this.show(this.played[index], this.played[index].steps - 1);
   }
   go(step) {
     super.go(step);
-    if (this.isOpened && !this.timer) history.replaceState(null, "", `#${this.name}:${this.state}`);
+    if (!this.isOpened || this.timer) return;
+    const state = Object.entries({ ...this.shown.of, step: this.step });
+    const words = state.map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    history.replaceState(null, "", `#${this.name}:${words.join(",")}`);
   }
-  get state() {
-    return [...this.choices.filter(({ values }) => values.length > 1).map(({ name, values, field }) => [name, values[field.chosen]]), ["step", this.step]]
-      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join(",");
-  }
-  set state(text) {
-    const wanted = Object.fromEntries(text.split(",").map(pair => pair.split("=").map(decodeURIComponent)));
-    for (const { name, values, field } of this.choices) {
-      const at = values.findIndex(value => String(value) === wanted[name]);
-      if (at >= 0) field.chosen = at;
-    }
-    this.look();
-    this.go(Number(wanted.step) || 0);
+  goTo(state) {
+    const pairs = state.split(",").map(pair => pair.split("=").map(decodeURIComponent));
+    const { step, ...wanted } = Object.fromEntries(pairs), asked = Object.entries(wanted);
+    const fits = ({ of }) => asked.every(([name, value]) => String(of[name]) === value);
+    this.choose(Math.max(0, this.played.findIndex(fits)));
+    this.go(Number(step) || 0);
   }
 }
 
@@ -235,7 +217,7 @@ for (const figure of document.querySelectorAll("figure.recording")) {
 function openFromAddress() {
   const [, name, state] = location.hash.match(/^#(\w+):(.*)$/) || [], figure = name && document.querySelector(`figure.recording[data-name="${name}"]`);
   if (!figure) return;
-  openRecording(figure).state = state;
+  openRecording(figure).goTo(state);
   figure.recording.isOpened = true;
   figure.scrollIntoView();
 }
