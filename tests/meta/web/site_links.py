@@ -11,20 +11,16 @@ TAG = re.compile(r"<([a-z]\w*)(\s[^>]*)>")
 ATTRIBUTE = re.compile(r'\s(id|href|src)="?((?<=")[^"]*|[^"\s]+)')
 
 
-class Page:
-    """What a page links, and where it can be entered."""
-
-    def __init__(self, path):
-        found = [(tag, name, html.unescape(value)) for tag, rest in TAG.findall(path.read_text())
-                 for name, value in ATTRIBUTE.findall(rest)]
-        self.ids = {value for _, name, value in found if name == "id"}
-        self.links = [(tag, value) for tag, name, value in found if name != "id" and value]
-
-
 def wrong_links(folder):
-    pages = {path: Page(path) for path in folder.rglob("*.html")}
-    for path, page in sorted(pages.items()):
-        for tag, link in page.links:
+    pages = {path: [(tag, name, html.unescape(value))
+                    for tag, rest in TAG.findall(path.read_text())
+                    for name, value in ATTRIBUTE.findall(rest)] for path in folder.rglob("*.html")}
+    ids = {path: {value for _, name, value in found if name == "id"}
+           for path, found in pages.items()}
+    for path, found in sorted(pages.items()):
+        for tag, name, link in found:
+            if name == "id":
+                continue
             parts = urllib.parse.urlsplit(link)
             if parts.scheme or parts.netloc:
                 if tag != "a":  # what a reader may follow is no dependence
@@ -34,7 +30,7 @@ def wrong_links(folder):
             target = pathlib.Path(os.path.normpath(target))
             if not target.is_file():
                 yield f"{path}: {link} leads nowhere"
-            elif parts.fragment and target in pages and parts.fragment not in pages[target].ids:
+            elif parts.fragment and parts.fragment not in ids.get(target, {parts.fragment}):
                 yield f"{path}: {link} leads to no place of its page"
 
 

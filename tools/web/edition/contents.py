@@ -8,13 +8,13 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
+
+from . import links
 
 CHAPTER = re.compile(r"^(?:chapters|exercises|tests/bench)/(\d\d_\w+)/")
 PART = re.compile(r"^\| *\| *\*\*(.+?)\*\*")
-ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
-ROW_NEEDS = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", re.M)
+ROW = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", re.M)
 SUBJECTS = {"tiny": "All on one page", "sgd": "SGD", "all_reduce": "All-reduce",
             "checkpoint_failover": "Checkpoints and failover", "sync_batch_norm": "SyncBatchNorm"}
 
@@ -28,7 +28,7 @@ def subject(name):
 
 def neighbours(overview):
     """Returns a chapter's folder -> (its number and subject, what it needs, where it leads)."""
-    rows = ROW_NEEDS.findall(overview)
+    rows = ROW.findall(overview)
     needs = {number: re.findall(r"\b\d\d\b", text) for number, _, _, text in rows}
     return {folder: (f"{number} {subject(name)}", needs[number],
                      [other for other in needs if number in needs[other]])
@@ -42,7 +42,7 @@ def parts(overview):
         if part := PART.match(line):
             found.append((part[1], []))
         elif row := ROW.match(line):
-            found[-1][1].append(row[1])
+            found[-1][1].append(row[3])
     return [(caption, chapters) for caption, chapters in found if chapters]
 
 
@@ -121,12 +121,8 @@ class NameChapter(SphinxTransform):
             pages = [folder for folder in known if folder[:2] in numbers]
             for i, folder in enumerate(pages):
                 below += nodes.inline("", words if i == 0 else ", ")
-                link = addnodes.pending_xref(
-                    "", nodes.inline("", folder[:2]), refdoc=self.env.docname, refdomain="doc",
-                    reftype="myst", refexplicit=True, reftarget=f"chapters/{folder}/README",
-                    reftargetid=None)
-                link.source, link.line = title.source, title.line
-                below += link
+                below += links.link_to(f"chapters/{folder}/README", title, self.env.docname,
+                                       nodes.inline("", folder[:2]))
             if pages:
                 below += nodes.inline("", ".")
         title.clear()
@@ -157,17 +153,11 @@ class SetFormulas(SphinxTransform):
 
     def apply(self):
         for text in list(self.document.findall(nodes.Text)):
-            if not isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis,
-                                            nodes.literal)):
-                continue
-            parts, end = [], 0
-            for power in POWER.finditer(str(text)):
-                parts += [nodes.Text(text[end:power.start()]),
-                          nodes.superscript("", power[1].strip("()"))]
-                end = power.end()
-            if parts:
-                at = text.parent.index(text)
-                text.parent[at:at + 1] = [*parts, nodes.Text(text[end:])]
+            if isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis,
+                                        nodes.literal)):
+                links.put_in(text, [(power.start(), power.end(),
+                                     nodes.superscript("", power[1].strip("()")))
+                                    for power in POWER.finditer(str(text))])
         for code in self.document.findall(nodes.literal):
             if " " in code.astext() and len(code.astext()) <= SHORT:
                 code["classes"].append("short")

@@ -1,14 +1,13 @@
 """The first screen: a step with and without overlap, which plays when seen, and three doors."""
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
-from . import recordings
+from . import links, recordings
 
 SAYS = ("One training step on two ranks. Above, the gradients wait until backward has ended. "
         "Below, they travel while it is still running.")
-DOORS = (("Learn it", "chapters/00_tiny/README"), ("My job is broken", "chapters/symptoms"),
-         ("Run it", "README"))
+DOORS = (("Learn it", "chapters/00_tiny/README", None),
+         ("My job is broken", "chapters/symptoms", None), ("Run it", "README", "two-commands"))
 
 
 class first_screen(nodes.General, nodes.Element):
@@ -25,15 +24,8 @@ class AddFirstScreen(SphinxTransform):
         screen = first_screen("", nodes.paragraph("", SAYS), played.deepcopy())
         screen[-1]["plays"] = played["is_above"] = True
         doors = nodes.paragraph("", "", classes=["doors"])
-        for words, page in DOORS:
-            if page not in self.env.found_docs:
-                continue
-            link = addnodes.pending_xref(
-                "", nodes.inline("", words), refdoc="README", refdomain="doc", reftype="myst",
-                refexplicit=True, reftarget=page,
-                reftargetid="two-commands" if page == "README" else None)
-            link.source, link.line = played.source, played.line
-            doors += link
+        for words, page, anchor in DOORS:
+            doors += links.link_to(page, played, "README", nodes.inline("", words), anchor=anchor)
         screen += doors
         title = next(self.document.findall(nodes.title))
         title.parent.insert(1, screen)

@@ -3,7 +3,7 @@
 READMEs link some terms. This links the first use of all others in a page, in the forms for which
 the test `readmes` looks. terms.js has the meanings, the entries' own words, and page.js shows them.
 """
-import dataclasses
+import collections
 import json
 import re
 from pathlib import Path
@@ -14,6 +14,8 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from . import links
+
 LOGGER = logging.getLogger(__name__)
 GLOSSARY = "chapters/glossary"
 ENTRY = re.compile(r'<a id="([^"]+)"></a>\*\*`?([^*`]+)`?\*\* \(\[(\d\d)\]')
@@ -23,12 +25,8 @@ SKIPPED = (nodes.literal, nodes.strong, nodes.literal_block, nodes.title, nodes.
            nodes.raw, addnodes.pending_xref, addnodes.download_reference)
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """A term: what it means, the chapter that introduces it, and the forms in which it is used."""
-    meaning: str
-    chapter: str
-    forms: tuple
+# A term: what it means, the chapter that introduces it, and the forms in which it is used.
+Entry = collections.namedtuple("Entry", "meaning chapter forms")
 
 
 def entries(text):
@@ -110,15 +108,11 @@ class LinkTerms(SphinxTransform):
             node = node.parent
             if isinstance(node, SKIPPED):
                 return
-        parts, end = [], 0
-        for begin, after, anchor in list(uses(str(text), left)):
-            parts += [nodes.Text(text[end:begin]),
-                      self.link(anchor, nodes.inline("", text[begin:after]))]
-            end = after
+        found = list(uses(str(text), left))
+        links.put_in(text, [(begin, end, self.link(anchor, nodes.inline("", text[begin:end])))
+                            for begin, end, anchor in found])
+        for _, _, anchor in found:
             del left[anchor]
-        if parts:
-            at = text.parent.index(text)
-            text.parent[at:at + 1] = [*parts, nodes.Text(text[end:])]
 
 
 def resolve_term(app, env, node, content):

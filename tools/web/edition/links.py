@@ -1,5 +1,4 @@
 """Where a README's link leads on the site: to a page, to a source page, to the book, or nowhere."""
-import dataclasses
 import os
 import re
 from pathlib import Path
@@ -15,27 +14,36 @@ LOGGER = logging.getLogger(__name__)
 LEFT_OUT = re.compile(r"(solutions|tests|my)(/|$)")
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """A page (kind "page"), a file or folder ("source"), what is left out ("text"), or "dead"."""
-    kind: str
-    path: str = ""
-    anchor: str = ""
+def link_to(page, where, docname, *children, anchor=None):
+    """Returns a link of a page to another one; warnings name the place of the node `where`."""
+    link = addnodes.pending_xref("", *children, refdoc=docname, refdomain="doc", reftype="myst",
+                                 refexplicit=True, reftarget=page, reftargetid=anchor)
+    link.source, link.line = where.source, where.line
+    return link
 
 
-def target_of(root, docname, link, is_page):
-    """Returns the Target of a page's relative link; is_page(path) says which files are pages."""
-    path, _, anchor = link.partition("#")
+def put_in(text, found):
+    """Puts nodes in the place of parts of a text; `found` has (begin, end, node) of each."""
+    parts, end = [], 0
+    for begin, after, node in found:
+        parts += [nodes.Text(text[end:begin]), node]
+        end = after
+    if parts:
+        at = text.parent.index(text)
+        text.parent[at:at + 1] = [*parts, nodes.Text(text[end:])]
+
+
+def target_of(root, docname, path, is_page):
+    """Returns what a relative link leads to, "page", "source", "text" or "dead", and its path."""
     path = os.path.normpath(os.path.join(os.path.dirname(docname), path))
     readme = "README.md" if path == "." else f"{path}/README.md"
     for candidate in (path, readme):
         if is_page(candidate):
-            return Target("page", candidate.removesuffix(".md"), anchor)
+            return "page", candidate.removesuffix(".md")
     if LEFT_OUT.match(path):
-        return Target("text", path)
-    if path.startswith("..") or not (Path(root) / path).exists():
-        return Target("dead", path, anchor)
-    return Target("source", path, anchor)
+        return "text", path
+    is_dead = path.startswith("..") or not (Path(root) / path).exists()
+    return "dead" if is_dead else "source", path
 
 
 class ResolveLinks(SphinxTransform):
@@ -49,27 +57,23 @@ class ResolveLinks(SphinxTransform):
                     self.resolve(node)
 
     def resolve(self, node):
-        link = node["reftarget"]
+        link, _, anchor = node["reftarget"].partition("#")
         if node.get("refdomain") == "doc":  # MyST has found the page
             link = os.path.relpath(link + ".md", os.path.dirname(self.env.docname) or ".")
-            if node.get("reftargetid"):
-                link += "#" + node["reftargetid"]
-        target = target_of(self.env.srcdir, self.env.docname, link,
-                           lambda path: self.env.path2doc(path) in self.env.found_docs)
-        if target.kind == "dead":
+            anchor = node.get("reftargetid")
+        kind, path = target_of(self.env.srcdir, self.env.docname, link,
+                               lambda path: self.env.path2doc(path) in self.env.found_docs)
+        if kind == "dead":
             LOGGER.warning("dead link: %s", node["reftarget"], location=node)
-        if target.kind in ("dead", "text"):
+        if kind in ("dead", "text"):
             node.replace_self(node.children[0].children)
-        elif target.kind == "page":
-            found = addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
-                                          refdomain="doc", reftype="myst", refexplicit=True,
-                                          reftarget=target.path, reftargetid=target.anchor or None)
-            found.source, found.line = node.source, node.line
-            node.replace_self(found)
+        elif kind == "page":
+            node.replace_self(link_to(path, node, self.env.docname, *node.children,
+                                      anchor=anchor or None))
         else:
             node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
                                                     refdomain="", reftype="book-source",
-                                                    reftarget=target.path))
+                                                    reftarget=path))
 
 
 def resolve_source(app, env, node, content):
