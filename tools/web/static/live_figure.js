@@ -105,32 +105,30 @@ class LiveFigure extends Player {
   // ---- What the reader may choose
 
   build() {
-    const title = document.createElement("figcaption");
-    title.append("Run it here: ", this.linkTo("", this.file.split("/").at(-1)));
-    const controls = () => Object.assign(document.createElement("div"), { className: "controls" });
-    const form = controls();
+    const controls = (more = {}) => made("div", { className: "controls", ...more });
     this.fields = this.program.fields.map(field => {
       const { label, select } = chooser(field.label, field.options.map(([text]) => text), () =>
         this.choose({ [field.name]: field.options[select.selectedIndex][1] }));
       select.name = field.name;
       return { field, label, select };
     });
-    this.barriers = controls();
+    const form = controls(), name = this.linkTo("", this.file.split("/").at(-1));
     form.append(...this.fields.map(({ label }) => label));
-    this.hand = controls();
-    this.hand.classList.add("hand");
-    this.hand.ariaLabel = "whose turn it is";
-    this.hand.setAttribute("role", "group");
-    this.figure.prepend(title, form, this.barriers);
-    this.says.before(this.hand);
-    this.code = Object.assign(document.createElement("pre"), { className: "kernel", tabIndex: 0, ariaLabel: "the kernel, and who is on which line" });
+    this.barriers = controls();
+    this.figure.prepend(made("figcaption", {}, "Run it here: ", name), form, this.barriers);
+    const says = "the kernel, and who is on which line";
+    this.code = made("pre", { className: "kernel", tabIndex: 0, ariaLabel: says });
     this.canvas.svg.before(this.code);
-    if (this.program.task) this.says.before(Object.assign(document.createElement("p"), { className: "task", textContent: this.program.task[0] }));
+    this.hand = controls({ role: "group", ariaLabel: "whose turn it is" });
+    this.hand.classList.add("hand");
+    this.says.before(this.hand);
+    if (this.program.task) this.says.before(made("p", { className: "task" }, this.program.task[0]));
     this.from.textContent = "The book's own file, compiled for this page.";
     this.figure.hidden = false;
   }
   linkTo(place, text) {
-    return Object.assign(document.createElement("a"), { href: `${document.documentElement.dataset.content_root}source/${this.file}.html${place}`, textContent: text });
+    const { content_root: root } = document.documentElement.dataset;
+    return made("a", { href: `${root}source/${this.file}.html${place}`, textContent: text });
   }
   choose(values) {
     Object.assign(this.values, values);
@@ -144,11 +142,10 @@ class LiveFigure extends Player {
     this.barriers.dataset.lines = lines;
     this.barriers.hidden = !lines.length;
     this.barriers.replaceChildren(...lines.map(line => {
-      const label = document.createElement("label");
-      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: !this.without.has(line), ariaLabel: `the barrier of line ${line}` });
+      const name = `the barrier of line ${line}`, checked = !this.without.has(line);
+      const box = made("input", { type: "checkbox", checked, ariaLabel: name });
       box.addEventListener("change", () => this.setBarrier(line, box.checked));
-      label.append(box, " the barrier of ", this.linkTo(`#L${line}`, `line ${line}`));
-      return label;
+      return made("label", {}, box, " the barrier of ", this.linkTo(`#L${line}`, `line ${line}`));
     }));
   }
   setBarrier(line, isThere) {
@@ -163,7 +160,7 @@ class LiveFigure extends Player {
     const lines = this.source.slice(first, 1 + this.source.indexOf("}", first));
     this.code.hidden = !been.length;
     this.code.replaceChildren(...this.code.hidden ? [] : lines.map((text, i) => {
-      const line = Object.assign(document.createElement("span"), { textContent: `${text}\n` });
+      const line = made("span", { textContent: `${text}\n` });
       line.dataset.line = first + i + 1;
       return line;
     }));
@@ -185,11 +182,7 @@ class LiveFigure extends Player {
     this.hand.hidden = !isByHand;
     if (!isByHand || this.hand.dataset.names === String(names)) return;
     this.hand.dataset.names = names;
-    this.hand.replaceChildren(...names.map((name, number) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-      button.addEventListener("click", () => this.take(number));
-      return button;
-    }));
+    this.hand.replaceChildren(...names.map((name, number) => button(name, () => this.take(number))));
   }
   // Gives the turn after the shown step to `number`, if it could have it.
   take(number) {

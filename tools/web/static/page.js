@@ -1,5 +1,16 @@
-// On every page: tables that fit, the menu at its place, and the meaning of a term.
+// On every page: tables that fit, the menu at its place, and the meaning of a term. It comes first of all scripts.
 "use strict";
+
+function made(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+function button(text, action, label = text) {
+  const button = made("button", { type: "button", textContent: text, ariaLabel: label });
+  button.addEventListener("click", action);
+  return button;
+}
 
 // In a table, code breaks after a / . _ or comma only; where a table is wider than the page, its rows are cards.
 for (const code of document.querySelectorAll("article td code .pre"))
@@ -30,7 +41,7 @@ const here = document.querySelector(".sidebar-tree .current-page"), menu = docum
 if (here && menu) menu.scrollTop = here.offsetTop - menu.clientHeight / 2;
 
 // A term says what it means on hover and on focus; under a finger the first tap does, and the second follows the link.
-const meaning = Object.assign(document.createElement("p"), { id: "meaning", role: "tooltip", hidden: true });
+const meaning = made("p", { id: "meaning", role: "tooltip", hidden: true });
 const hush = () => { meaning.hidden = true; };
 function tell(term) {
   meaning.textContent = bookTerms[term.hash.slice(1)];

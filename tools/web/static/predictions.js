@@ -13,17 +13,6 @@ function store(use) {
   }
 }
 
-function made(name, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
-function button(text, action) {
-  const button = made("button", { type: "button", textContent: text });
-  button.addEventListener("click", action);
-  return button;
-}
-
 class Predictions {
   constructor(chapter, asked) {
     this.chapter = chapter;

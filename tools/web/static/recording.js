@@ -44,33 +44,23 @@ class Canvas {
 class Player {
   constructor(figure, label, choices = []) {
     this.figure = figure;
-    const button = (text, label, action) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, ariaLabel: label });
-      button.addEventListener("click", action);
-      return button;
-    };
-    this.player = button("play", "play", () => this.play());
-    this.slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "step" });
+    this.player = button("play", () => this.play());
+    this.slider = made("input", { type: "range", min: 0, ariaLabel: "step" });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
-    const controls = document.createElement("div");
-    controls.className = "controls";
-    controls.append(...choices, button("◀ back", "back", () => this.go(this.step - 1)), this.player,
-      button("step ▶", "step", () => this.forward()), this.slider);
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", label);
+    Object.assign(svg, { role: "img", ariaLabel: label });
     this.canvas = new Canvas(svg);
-    this.says = Object.assign(document.createElement("p"), { className: "says" });
-    this.says.setAttribute("aria-live", "polite");
-    this.legend = Object.assign(document.createElement("ul"), { className: "legend" });
-    this.from = Object.assign(document.createElement("p"), { className: "from" });
-    const keys = document.createElement("p");
-    Object.assign(keys, { className: "from keys", textContent: "Keys: ← → Home End and space." });
-    figure.append(controls, svg, this.legend, this.says, this.from, keys);
+    this.says = made("p", { className: "says", ariaLive: "polite" });
+    this.legend = made("ul", { className: "legend" });
+    this.from = made("p", { className: "from" });
+    figure.append(
+      made("div", { className: "controls" }, ...choices,
+        button("◀ back", () => this.go(this.step - 1), "back"), this.player,
+        button("step ▶", () => this.forward(), "step"), this.slider),
+      svg, this.legend, this.says, this.from,
+      made("p", { className: "from keys", textContent: "Keys: ← → Home End and space." }));
     figure.classList.add("player");
-    figure.tabIndex = 0;
-    figure.setAttribute("role", "group");
-    figure.setAttribute("aria-label", label);
+    Object.assign(figure, { tabIndex: 0, role: "group", ariaLabel: label });
     figure.addEventListener("keydown", event => this.key(event));
     new ResizeObserver(() => this.shown && this.draw()).observe(figure);
   }
@@ -90,10 +80,9 @@ class Player {
     this.last = this.shown.steps - 1;
     this.slider.max = this.last;
     this.legend.replaceChildren(...(this.shown.legend || []).map(([colour, text]) => {
-      const entry = document.createElement("li"), mark = document.createElement("i");
+      const mark = made("i");
       mark.style.background = colour;
-      entry.append(...(colour ? [mark] : []), text);
-      return entry;
+      return made("li", {}, ...(colour ? [mark] : []), text);
     }));
     this.go(step);
   }
@@ -126,27 +115,25 @@ class Player {
       if (this.shown.seconds) this.says.textContent = this.shown.says(this.step, part);
       return (this.timer = requestAnimationFrame(frame));
     };
-    this.player.textContent = "pause";
-    this.says.setAttribute("aria-live", "off");
+    this.player.textContent = this.player.ariaLabel = "pause";
+    this.says.ariaLive = "off";
     return (this.timer = requestAnimationFrame(frame));
   }
   stop() {
     cancelAnimationFrame(this.timer);
     this.timer = null;
-    this.player.textContent = "play";
-    this.says.setAttribute("aria-live", "polite");
+    this.player.textContent = this.player.ariaLabel = "play";
+    this.says.ariaLive = "polite";
     this.go(this.step);
   }
 }
 
 // A list of values to choose from, with its label.
 function chooser(name, values, changed) {
-  const label = document.createElement("label"), select = document.createElement("select");
-  select.ariaLabel = name;
-  select.append(...values.map(value => new Option(value)));
+  const options = values.map(value => new Option(value));
+  const select = made("select", { ariaLabel: name }, ...options);
   select.addEventListener("change", changed);
-  label.append(`${name} `, select);
-  return { label, select };
+  return { label: made("label", {}, `${name} `, select), select };
 }
 
 // A picture, with a button over it that opens what plays in its place. `#ring:ranks=8,step=6` in the
@@ -163,10 +150,8 @@ class Recording extends Player {
     super(figure, `Recording: ${picture.alt}`, [label]);
     Object.assign(this, { played, select, name: figure.dataset.name });
     this.from.textContent = "The book's own run.";
-    const details = document.createElement("details"), summary = document.createElement("summary");
-    summary.textContent = "The picture in print";
-    details.append(summary, picture);
-    figure.append(details);
+    const summary = made("summary", { textContent: "The picture in print" });
+    figure.append(made("details", {}, summary, picture));
     this.choose(0);
   }
   // Shows how a run ends.
@@ -195,15 +180,15 @@ function openRecording(figure) {
   return (figure.recording ||= new Recording(figure, figure.querySelector("img")));
 }
 for (const figure of document.querySelectorAll("figure.recording")) {
-  const button = Object.assign(document.createElement("button"), { type: "button", className: "open", textContent: "▶ play" });
-  button.addEventListener("click", () => {
+  const open = button("▶ play", () => {
     const recording = openRecording(figure);
     recording.isOpened = true;
     figure.focus();
     recording.go(0);
     recording.play();
   });
-  figure.append(button);
+  open.className = "open";
+  figure.append(open);
   // On the first screen it plays once, when it is seen; to whoever wants no motion it shows how it ends.
   if ("plays" in figure.dataset) new IntersectionObserver(([{ isIntersecting }], observer) => {
     if (!isIntersecting) return;

@@ -28,20 +28,15 @@ function lineOf(text) {
 }
 // A paragraph in which the words are marked.
 function marked(line) {
-  const paragraph = document.createElement("p"), word = new RegExp(`(${wanted.map(word => word.replace(/[^\w ]/g, "\\$&").replace(/ /g, "[-_ ]")).join("|")})`, "i");
-  paragraph.append(...line.split(word).map((part, i) => (i % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part)));
-  return paragraph;
+  const forms = wanted.map(word => word.replace(/[^\w ]/g, "\\$&").replace(/ /g, "[-_ ]"));
+  const parts = line.split(new RegExp(`(${forms.join("|")})`, "i"));
+  return made("p", {}, ...parts.map((part, i) => (i % 2 ? made("mark", {}, part) : part)));
 }
 
 const list = document.getElementById("search-results"), hits = words.length ? found() : [];
 document.querySelectorAll("input[name=q]").forEach(field => { field.value = query; });
-list.append(Object.assign(document.createElement("p"), {
-  textContent: !words.length ? "Type a word above." : hits.length ? `${hits.length === 40 ? "The first 40 places" : `${hits.length} places`} with “${query}”:` : `Nothing has “${query}”.` }));
-const items = document.createElement("ul");
-for (const { page, anchor, title, text } of hits) {
-  const item = document.createElement("li"), link = document.createElement("a");
-  Object.assign(link, { href: `${page}#${anchor}`, textContent: title });
-  item.append(link, marked(lineOf(text)));
-  items.append(item);
-}
-list.append(items);
+const many = hits.length === 40 ? "The first 40 places" : `${hits.length} places`;
+const says = !words.length ? "Type a word above." :
+  hits.length ? `${many} with “${query}”:` : `Nothing has “${query}”.`;
+list.append(made("p", {}, says), made("ul", {}, ...hits.map(({ page, anchor, title, text }) =>
+  made("li", {}, made("a", { href: `${page}#${anchor}`, textContent: title }), marked(lineOf(text))))));
