@@ -29,13 +29,19 @@ double Pipeline::step(Schedule schedule, int micro_batches, const LastBackward& 
     in_flight_.resize(static_cast<std::size_t>(micro_batches));
     // The mean over the micro-batches, which are equally large.
     const float scale = 1.0f / static_cast<float>(micro_batches);
+    std::size_t actions = 0;
     for (const Action& action :
          actions_of(schedule, stages_.world_size(), stages_.index(), micro_batches)) {
+        // A GPU's queue takes about a thousand operations (06_messages): the host is at most two
+        // actions ahead.
+        Event& done = done_[actions++ % 2];
+        done.synchronize();
         if (action.is_forward)
             forward(action.micro_batch);
         else
             backward(action.micro_batch, scale,
                      action.micro_batch == micro_batches - 1 ? last_backward : LastBackward());
+        done.record(device_.stream());
     }
     // So far everything was only enqueued.
     for (Stream* stream : {&device_.stream(), &to_next_, &to_previous_})

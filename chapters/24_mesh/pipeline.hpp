@@ -1,6 +1,7 @@
 #pragma once
 // A stage of a pipeline: some of the model's layers, whose activations go to the next rank, and
 // whose input's gradients go back to the one before (06_messages has the simplest of them).
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -61,6 +62,7 @@ class Pipeline {
     // A stream for each direction: neither waits until a neighbour takes what is in the other.
     Stream to_next_, to_previous_;
     Event computed_;
+    std::array<Event, 2> done_;                         // the last actions
     std::vector<std::unique_ptr<InFlight>> in_flight_;  // by micro-batch
     int now_in_flight_ = 0, max_in_flight_ = 0;
     std::vector<Tensor> losses_;  // of the micro-batches, on the last stage

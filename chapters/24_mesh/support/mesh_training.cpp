@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "03_network/layers/initialisers.hpp"
 #include "03_network/optimizers.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "15_overlap/ddp.hpp"
@@ -121,6 +122,27 @@ CountingBatch counting_batch(Device& device, const MeshPlan& plan, int step, int
 
 namespace {
 
+// Computes a micro-batch of this stage with all parts on this rank: all that a GPU has yet to load,
+// and no rank waits for another one meanwhile (06_messages/support/kernel_loading.hpp).
+void rehearse(Device& device, const MeshPlan& plan, int stage) {
+    TensorParallel parts(plan.shape.tp);
+    ParallelModel model(parts, device, plan.model, stage, plan.shape.pp, plan.seed);
+    const CountingBatch batch = counting_batch(device, plan, 0, 0, 0);
+    const Tensor zeros = constant(device, {batch.target.dim(0), plan.model.width}, 0.0f);
+    Tape tape(device);
+    const Variable input = tape.parameter(std::make_shared<Parameter>("input", zeros));
+    Variable end = model.forward(tape, stage == 0 ? std::nullopt : std::optional(input),
+                                 batch.tokens, batch.target);
+    if (stage < plan.shape.pp - 1)
+        end = tape.record("end", Tensor(device, {1}), {end},
+                          [](const Tensor&, Tape::InputGradients& inputs) {
+                              Tensor gradient = inputs.target(0).tensor;
+                              fill(gradient, 0.0f);
+                          });
+    tape.backward(end);
+    device.stream().synchronize();
+}
+
 // One rank of a mesh: three communicators, and what runs over each.
 class MeshTraining {
   public:
@@ -193,18 +215,24 @@ class MeshTraining {
 }  // namespace
 
 MeshResult train_on_mesh(Rank& rank, const MeshPlan& plan) {
-    require_divisible(plan);
     MeshResult result;
     rank.run_part([&] {
         const DeviceMesh mesh(rank, plan.shape);
+        require_divisible(plan);
         auto& device = make_run_scoped<Device>(rank, std::size_t{64} << 20);
+        if (loads_kernels())
+            rehearse(device, plan, mesh.index(Axis::pp));
         MeshTraining training(mesh, device, plan);
         Adam optimizer(training.parameters(), learning_rate);
         rank.barrier();
         const Stopwatch clock;
         for (int step = 0; step < plan.steps; step++) {
-            const double loss = rank.mean_over_ranks(training.step(step)) * plan.shape.pp;
-            (step == 0 ? result.first_loss : result.last_loss) = loss;
+            const double loss = training.step(step);
+            // Between the first step and the last one, ranks meet in the axes only: a wait for a
+            // rank that has stopped can say in which.
+            if (step == 0 || step == plan.steps - 1)
+                (step == 0 ? result.first_loss : result.last_loss) =
+                    rank.mean_over_ranks(loss) * plan.shape.pp;
             if (step == plan.steps - 1)
                 result.norm = norm_of_all(join(rank, squares_of(training.parameters())));
             optimizer.step();
