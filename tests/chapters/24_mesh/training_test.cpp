@@ -1,6 +1,11 @@
 // Every mesh of 1, 2, 4 and 8 ranks trains as one rank does that takes the same sums.
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
 
+#include "03_network/optimizers.hpp"
+#include "11_data_parallel/replica.hpp"
 #include "24_mesh/show/mesh_table.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -91,6 +96,53 @@ TEST_CASE("mesh training: stages cost no bits, and whole matrices are close") {
     REQUIRE(of({1, 4, 1}).hash == whole.hash);
     REQUIRE(parts.hash != whole.hash);
     REQUIRE(std::abs(parts.last_loss / whole.last_loss - 1) < 1e-6);
+}
+
+// What parallelize_test.py lays beside PyTorch's parallelize_module; not a test. Where a gradient
+// is as small as Adam's usual eps, Adam would make large numbers of its rounding.
+TEST_CASE("twin: the first weights, and the losses of two parts", "[.parallelize]") {
+    const char *weights = std::getenv("MESH_WEIGHTS"), *path = std::getenv("MESH_LOSSES");
+    REQUIRE(weights != nullptr);
+    REQUIRE(path != nullptr);
+    const MeshPlan plan{
+        .shape = {1, 1, 2}, .model = {}, .steps = 50, .sentences = 8, .micro_batches = 1};
+    Device host(std::size_t{64} << 20);
+    TensorParallel whole(1);
+    std::ofstream first(weights), losses(path);
+    first << std::setprecision(9);
+    losses << std::setprecision(9);
+    for (const auto& parameter :
+         ParallelModel(whole, host, plan.model, 0, 1, plan.seed).parameters()) {
+        first << parameter->name;
+        for (const float value : parameter->value.to_host())
+            first << " " << value;
+        first << "\n";
+    }
+    World world(thread_options(plan.shape.tp));
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, std::size_t{64} << 20);
+        const auto most =
+            static_cast<std::size_t>(plan.sentences * plan.model.length * plan.model.width);
+        const auto ranks = make_communicator("native", rank, TensorParallel::arena_bytes(most));
+        TensorParallel parallel(*ranks, most);
+        ParallelModel model(parallel, device, plan.model, 0, 1, plan.seed);
+        Adam optimizer(model.parameters(), 0.003, 0.0, 1e-5);
+        for (int step = 0; step < plan.steps; step++) {
+            Tape tape(device);
+            const CountingBatch batch = counting_batch(device, plan, step, 0, 0);
+            const Variable loss = model.forward(tape, std::nullopt, batch.tokens, batch.target);
+            tape.backward(loss);
+            optimizer.step();
+            optimizer.zero_gradients();
+            const float value = loss.value().to_host()[0];
+            if (rank.rank() == 0)
+                losses << value << "\n";
+        }
+        ranks->synchronize(device.stream());
+        rank.barrier();
+    });
+    REQUIRE((first.good() && losses.good()));
 }
 
 }  // namespace ddp::test
