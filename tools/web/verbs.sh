@@ -35,22 +35,16 @@ setup_web() {
 prepare_sphinx() {
     local python pinned=$root/tools/web/requirements.txt here=$folder/packages
     ! cmp -s "$pinned" "$here/requirements.txt" || return 0
-    python=$(python_for_sphinx) || fail "web needs a python3 of at least 3.11, with venv: apt install python3 python3-venv"
+    for python in python3 /usr/bin/python3 ''; do
+        [[ $python ]] || fail "web needs a python3 of at least 3.11, with venv: apt install python3 python3-venv"
+        ! "$python" -I -c 'import sys, ensurepip; exit(sys.version_info < (3, 11))' 2>/dev/null || break
+    done
     rm -rf "$here"
     step "making a place for Sphinx" "$python" -I -m venv "$here" ||
         explain_web "Python cannot make an environment here; on Debian: apt install python3-venv"
     step "installing Sphinx and what it needs" "$here/bin/python" -I -m pip install --disable-pip-version-check -r "$pinned" ||
         explain_web "Sphinx could not be installed"
     cp "$pinned" "$here"
-}
-python_for_sphinx() {
-    local python
-    for python in python3 /usr/bin/python3; do
-        "$python" -I -c 'import sys, ensurepip; exit(sys.version_info < (3, 11))' 2>/dev/null || continue
-        echo "$python"
-        return
-    done
-    return 1
 }
 explain_web() {
     tail -n 3 "$log" >&2

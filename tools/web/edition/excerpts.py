@@ -24,12 +24,10 @@ class excerpt(nodes.General, nodes.Element):
 
 def find_lines(text, shown):
     """Returns the first and the last line of `shown` in `text`, however indented, or None."""
-    lines = [line.strip() for line in text.splitlines()]
-    wanted = [line.strip() for line in shown.splitlines()]
-    for first in range(len(lines) - len(wanted) + 1):
-        if lines[first:first + len(wanted)] == wanted:
-            return first + 1, first + len(wanted)
-    return None
+    lines, wanted = ([line.strip() for line in part.splitlines()] for part in (text, shown))
+    starts = (first for first in range(len(lines)) if lines[first:first + len(wanted)] == wanted)
+    first = next(starts, None)
+    return None if first is None else (first + 1, first + len(wanted))
 
 
 class ReadComments(SphinxTransform):

@@ -2,43 +2,24 @@
 
 The files are the one beside the picture, and those of other numbers of ranks, NAME_8_ranks.csv.
 """
-import csv
 import json
-import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
 
-LOGGER = logging.getLogger(__name__)
-
-# A figure's name in addresses, the scene that plays it, and the columns that the scene needs.
-TIMELINE = "name begin_ms end_ms rank stream "
+# A figure's name in addresses, and the scene that plays it.
 SCENES = {
-    "broadcast_readers": ("ways", "ways", "algorithm reader begin_seconds end_seconds"),
-    "all_reduce_steps": ("ring", "holdings",
-                         "algorithm step rank chunk ranks received sent step_us"),
-    "data_parallel_replicas": ("paths", "replicas", "gradients rank step bias_0 bias_1"),
-    "overlap_link_timeline": ("overlap", "timeline", TIMELINE + "overlap"),
-    "unused_parameters_timeline": ("hang", "timeline", TIMELINE + "part"),
+    "broadcast_readers": ("ways", "ways"),
+    "all_reduce_steps": ("ring", "holdings"),
+    "data_parallel_replicas": ("paths", "replicas"),
+    "overlap_link_timeline": ("overlap", "timeline"),
+    "unused_parameters_timeline": ("hang", "timeline"),
 }
 
 
 class recording(nodes.General, nodes.Element):
     """A picture, and the CSV files that are played in its place."""
-
-
-def lacking(text, wanted):
-    """Returns the columns that a CSV file does not have."""
-    head = next(csv.reader(text.splitlines()), [])
-    return [column for column in wanted if column not in head]
-
-
-def shortened(text):
-    """Returns a CSV file with seven digits of each number: no picture shows more."""
-    return re.sub(r"(?<![^,\n])-?\d+\.\d{4,}(e[-+]?\d+)?(?![^,\n])",
-                  lambda number: f"{float(number[0]):.7g}", text)
 
 
 class PlayPictures(SphinxTransform):
@@ -49,14 +30,11 @@ class PlayPictures(SphinxTransform):
             name = Path(image["uri"]).stem
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
-            figure, scene, columns = SCENES[name]
+            figure, scene = SCENES[name]
             reference = Path(self.env.srcdir) / "plots/reference"
             runs = [reference / f"{name}.csv", *sorted(reference.glob(f"{name}_*_ranks.csv"))]
             for path in runs:
                 self.env.note_dependency(str(path))
-                if missing := lacking(path.read_text(), columns.split()):
-                    LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
-                                   ", ".join(missing), location=image)
             image.parent.replace_self(recording("", image.deepcopy(), name=figure, scene=scene,
                                                 runs=[str(path) for path in runs]))
 
@@ -82,7 +60,7 @@ def depart_recording(self, node):
     if self.builder.name != "html":
         return
     for path in node["runs"]:
-        self.body.append(json_script(shortened(Path(path).read_text())))
+        self.body.append(json_script(Path(path).read_text()))
     self.body.append("</figure>")
 
 

@@ -17,22 +17,12 @@ def rank(docname):
 
 def prose(section):
     """Returns what stands in a section itself, of paragraphs and lists, its first 450 letters."""
-    parts = [words(node) for node in section.findall(nodes.paragraph)
-             if next(parent for parent in ancestors(node) if isinstance(parent, nodes.section))
-             is section]
-    return " ".join(" ".join(parts).split())[:450]
-
-
-def words(paragraph):
-    """Returns a paragraph's text, without the HTML in it."""
-    return "".join(str(text) for text in paragraph.findall(nodes.Text)
-                   if not isinstance(text.parent, nodes.raw))
-
-
-def ancestors(node):
-    while node.parent is not None:
-        node = node.parent
-        yield node
+    own = [part for part in section.children if not isinstance(part, nodes.section)]
+    paragraphs = [paragraph.findall(nodes.Text) for part in own
+                  for paragraph in part.findall(nodes.paragraph)]
+    found = " ".join("".join(text for text in texts if not isinstance(text.parent, nodes.raw))
+                     for texts in paragraphs)
+    return " ".join(found.split())[:450]
 
 
 def entries(docname, doctree):
