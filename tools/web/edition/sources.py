@@ -31,25 +31,17 @@ def style_of(token):
 def highlighted(text, ending):
     """Returns the text as HTML, an element L1, L2, ... for each line, with classes of tokens.
 
-    Elements have names of one letter, neighbours of one class are one of them, and no attribute has
-    quotes: in some hundred files that is more than a megabyte.
+    Elements have names of one letter and no attribute has quotes: in some hundred files that is
+    more than a megabyte.
     """
-    lexer = get_lexer_by_name(LEXERS.get(ending, "text"), stripnl=False)
-    lines, last = [""], None
+    lexer, lines = get_lexer_by_name(LEXERS.get(ending, "text"), stripnl=False), [""]
     for token, part in lexer.get_tokens(text):
         style = style_of(token)
-        for number, piece in enumerate(part.split("\n")):
+        for number, piece in enumerate(html.escape(part, quote=False).split("\n")):
             if number:
                 lines.append("")
-                last = None
-            if not piece:
-                continue
-            piece = html.escape(piece, quote=False)
-            if style and style == last:
-                lines[-1] = lines[-1].removesuffix("</i>") + piece + "</i>"
-            else:
+            if piece:
                 lines[-1] += f"<i class={style}>{piece}</i>" if style else piece
-            last = style
     while lines and not lines[-1]:
         lines.pop()
     return "".join(f"<b id=L{number}>{line}\n</b>" for number, line in enumerate(lines, 1))

@@ -144,13 +144,12 @@ class LiveFigure extends Player {
     this.barriers.replaceChildren(...lines.map(line => {
       const name = `the barrier of line ${line}`, checked = !this.without.has(line);
       const box = made("input", { type: "checkbox", checked, ariaLabel: name });
-      box.addEventListener("change", () => this.setBarrier(line, box.checked));
+      box.addEventListener("change", () => {
+        this.without[box.checked ? "delete" : "add"](line);
+        this.start();
+      });
       return made("label", {}, box, " the barrier of ", this.linkTo(`#L${line}`, `line ${line}`));
     }));
-  }
-  setBarrier(line, isThere) {
-    this.without[isThere ? "delete" : "add"](line);
-    return this.start();
   }
 
   // The lines of the kernel in which threads have been. Before each stand the numbers of the threads that are there.
