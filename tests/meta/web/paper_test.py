@@ -35,6 +35,13 @@ class Paper(Browser):
         self.assertEqual(folded, 0)
         self.assertGreater(self.ask("document.querySelectorAll('details').length"), 50)
 
+    def test_it_begins_with_its_contents(self):
+        leads = self.run_in_page("""
+            return [...document.querySelectorAll(".contents a")].map(link =>
+              Boolean(document.getElementById(decodeURIComponent(link.hash.slice(1)))))""")
+        self.assertGreater(len(leads), 24)
+        self.assertTrue(all(leads))
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -15,7 +15,7 @@ def write(app, error):
 
 def let_save(app):
     """Lets predictions.js offer to save answers, which only somebody with a checkout can use."""
-    if not app.config.book_public:
+    if app.builder.name == "html" and not app.config.book_public:
         app.add_js_file(None, body="window.bookSaves = true;")
 
 

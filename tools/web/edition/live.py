@@ -54,7 +54,7 @@ def visit_live(self, node):
 
 
 def load_scripts(app, docname, template, context, doctree):
-    if doctree is not None and next(doctree.findall(live), None):
+    if app.builder.name == "html" and doctree and next(doctree.findall(live), None):
         for name in SCRIPTS:
             app.add_js_file(name, priority=900, defer="defer")  # after recording.js
 
