@@ -30,22 +30,17 @@ SILENT = """
 LOOK = pathlib.Path(__file__).with_name("look.js").read_text()
 
 
-def new_browser():
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = Service(shutil.which("chromedriver"))
-    browser = webdriver.Chrome(options=options, service=driver)
-    browser.set_page_load_timeout(120)
-    return browser
-
-
 class Browser(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.browser = new_browser()
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        driver = Service(shutil.which("chromedriver"))
+        cls.browser = webdriver.Chrome(options=options, service=driver)
+        cls.browser.set_page_load_timeout(120)
         SHOTS.mkdir(parents=True, exist_ok=True)
 
     @classmethod

@@ -4,15 +4,10 @@ A page from a folder may fetch nothing, so this is a script. The symptoms come f
 then all else; terms.js has the glossary's entries.
 """
 import json
+import textwrap
 from pathlib import Path
 
 from docutils import nodes
-
-
-def rank(docname):
-    if docname == "chapters/symptoms":
-        return 0
-    return 1 if docname.startswith("chapters/") else 2
 
 
 def prose(section):
@@ -22,7 +17,7 @@ def prose(section):
                   for paragraph in part.findall(nodes.paragraph)]
     found = " ".join("".join(text for text in texts if not isinstance(text.parent, nodes.raw))
                      for texts in paragraphs)
-    return " ".join(found.split())[:450]
+    return textwrap.shorten(found, 450, placeholder=" …")
 
 
 def entries(docname, doctree):
@@ -35,7 +30,9 @@ def entries(docname, doctree):
 
 
 def write(app):
-    found = [entry for docname in sorted(app.env.found_docs, key=lambda doc: (rank(doc), doc))
+    pages = sorted(app.env.found_docs, key=lambda doc: (
+        doc != "chapters/symptoms", not doc.startswith("chapters/"), doc))
+    found = [entry for docname in pages
              for entry in entries(docname, app.env.get_doctree(docname))]
     (Path(app.outdir) / "_static/sections.js").write_text(
         f"window.bookSections={json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n")

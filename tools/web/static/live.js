@@ -52,11 +52,10 @@ class ShownArray {
     this.known = Array(bytes / this.cellBytes).fill(!isNew);
     this.begins = [];
   }
-  has(address) {
-    return address >= this.address && address < this.address + this.bytes;
-  }
+  // Returns the cell's number, or undefined if the address is not in the array.
   indexOf(address) {
-    return Math.floor((address - this.address) / this.cellBytes);
+    const at = address - this.address;
+    return at >= 0 && at < this.bytes ? Math.floor(at / this.cellBytes) : undefined;
   }
   cell(index) {
     const view = new DataView(this.memory.buffer, this.address + index * this.cellBytes, this.cellBytes);
@@ -130,7 +129,7 @@ class LiveRun {
   }
   access(address, kind) {
     this.settle();
-    const array = this.turn && this.arrays.find(array => array.has(address));
+    const array = this.turn && this.arrays.find(array => array.indexOf(address) !== undefined);
     if (!array) return undefined;
     const line = callingLine();
     const note = () => {
