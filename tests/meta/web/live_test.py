@@ -112,13 +112,6 @@ class Live(Browser):
             self.assertEqual(kept, {right})
             self.assertTrue(lost - {right}, "nothing is lost")
 
-    def test_by_hand_three_additions_each_end_with_two(self):
-        self.runs("race", "hand", kernel="ones", atomic=0, additions=3, eachAccess=True)
-        self.take("race", 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0)
-        result, says = self.take("race", 1)
-        self.assertEqual(result, [2])
-        self.assertIn("The sum is 2; right is 6.", says)
-
     def test_a_task_that_is_solved_is_said_to_be(self):
         self.runs("race", "hand", kernel="race", atomic=0, eachAccess=False)
         _, says = self.take("race", 0, 1, 1, 0)

@@ -7,7 +7,6 @@
 const colours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999"];
 const [blue, orange, green, pink, sky, vermilion, yellow, grey] = colours;
 const unique = values => [...new Set(values)];
-const several = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const listed = words => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join(""));
 const sum = values => values.reduce((total, value) => total + value, 0);
 const count = value => value.toLocaleString("en");
@@ -108,7 +107,7 @@ const bookScenes = {
 
   // Who is receiving the file, and when the last one has it, for each way to send it.
   ways(rows) {
-    const doing = (rows, now) => `${several(rows.filter(row => row.end <= now).length, "reader")} of ${rows.length}`;
+    const doing = (rows, now) => `${rows.filter(row => row.end <= now).length} of ${rows.length} readers`;
     return [timelines("s", doing, unique(rows.map(row => row.algorithm)).map(way => [way, rows.filter(row => row.algorithm === way).map(row => (
       { lane: `reader ${row.reader}`, name: "receives the file", begin: row.begin_seconds, end: row.end_seconds }))]))];
   },
