@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -48,13 +49,15 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
         return format_fixed(static_cast<double>(bytes) / 1024, 0) + " KiB";
     };
     Device device(prints ? std::size_t{64} << 20 : 0);
-    const double whole = train_on_rank_0(rank, device, plan).last_loss;
+    std::optional<double> whole;  // the loss with whole matrices
     for (const MeshShape& shape : shapes) {
         MeshPlan own = plan;
         own.shape = shape;
         own.micro_batches = plan.micro_batches / shape.dp;
         const MeshResult mesh = train_on_mesh(rank, own);
         const MeshResult one = train_on_rank_0(rank, device, own);
+        if (!whole)
+            whole = train_on_rank_0(rank, device, plan).last_loss;
         if (!prints)
             continue;
         if (mesh.hash != one.hash && shape.dp <= 2)
@@ -62,7 +65,7 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
                                      " must end in the bits of one rank, and does not");
         const std::size_t predicted = predicted_activations(own, 0);
         std::ostringstream off;
-        off << std::setprecision(0) << std::scientific << std::abs(mesh.last_loss / whole - 1);
+        off << std::setprecision(0) << std::scientific << std::abs(mesh.last_loss / *whole - 1);
         table.row({shape.text(), mesh.hash, mesh.hash == one.hash ? "same bits" : "other bits",
                    off.str(), kib(mesh.parameters), kib(mesh.activations), kib(predicted)});
         csv.row({shape.dp, shape.pp, shape.tp, mesh.last_loss, mesh.hash, one.hash, mesh.parameters,
