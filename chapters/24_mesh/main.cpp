@@ -4,9 +4,7 @@
 
 #include "05_ranks/world.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "24_mesh/show/axis_table.hpp"
-#include "24_mesh/show/mesh_table.hpp"
-#include "24_mesh/show/schedule_report.hpp"
+#include "24_mesh/show/reports.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
 
@@ -28,7 +26,7 @@ int run(World& world, const CommonOptions& common, MeshPlan plan, const std::str
             show_schedules(rank, common.quick ? std::vector{4} : std::vector{4, 8},
                            beside(common.csv, "schedules"));
         if (rank.rank() == 0)
-            show_axis_costs(beside(common.csv, "costs"));
+            show_axis_costs();
     });
     return 0;
 }

@@ -1,6 +1,6 @@
 #include "24_mesh/mesh_shape.hpp"
 
-#include <charconv>
+#include <cstdio>
 
 #include "common/report/options.hpp"
 
@@ -16,22 +16,14 @@ std::string MeshShape::text() const {
 
 MeshShape mesh_shape_of(const std::string& text) {
     MeshShape shape;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    for (int* size : {&shape.dp, &shape.pp, &shape.tp}) {
-        if (size != &shape.dp && (at == end || *at++ != 'x'))
-            at = nullptr;
-        const auto [rest, error] =
-            at ? std::from_chars(at, end, *size)
-               : std::from_chars_result{nullptr, std::errc::invalid_argument};
-        if (error != std::errc() || *size < 1 || *size > 64)
+    char rest = 0;
+    const int read =
+        std::sscanf(text.c_str(), "%dx%dx%d%c", &shape.dp, &shape.pp, &shape.tp, &rest);
+    for (const int size : {shape.dp, shape.pp, shape.tp})
+        if (read != 3 || size < 1 || size > 64)
             throw OptionError(
                 "A mesh is three numbers, replicas x stages x parts, such as 2x2x2; '" + text +
                 "' is not.");
-        at = rest;
-    }
-    if (at != end)
-        throw OptionError("A mesh has three axes; '" + text + "' goes on after the third.");
     return shape;
 }
 

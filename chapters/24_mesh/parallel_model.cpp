@@ -56,9 +56,8 @@ void ParallelBlock::append_to(Parameters& parameters) const {
     for (const LayerNorm* norm : {norm1_.get(), norm2_.get()})
         for (const auto& parameter : norm->parameters())
             parameters.push_back(parameter);
-    for (const ColumnParallelLinear* layer : {&query_, &key_, &value_, &up_})
-        layer->append_to(parameters);
-    for (const RowParallelLinear* layer : {&out_, &down_})
+    for (const MatrixParts* layer :
+         std::initializer_list<const MatrixParts*>{&query_, &key_, &value_, &up_, &out_, &down_})
         layer->append_to(parameters);
 }
 

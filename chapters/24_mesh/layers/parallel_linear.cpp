@@ -13,16 +13,15 @@ int divided(int size, int parts, const std::string& name) {
     return size / parts;
 }
 
-// Makes this rank's parts of the matrix [outputs, inputs]: some of its rows, or of its columns.
-std::vector<std::unique_ptr<Linear>> cut(const TensorParallel& parallel, const std::string& name,
-                                         Device& device, int inputs, int outputs, bool by_rows,
-                                         Random& random) {
+}  // namespace
+
+MatrixParts::MatrixParts(const TensorParallel& parallel, const std::string& name, Device& device,
+                         int inputs, int outputs, bool by_rows, Random& random) {
     // Every rank draws the whole matrix, so that it is the same in every mesh.
     const std::vector<float> whole =
         Linear(name, device, inputs, outputs, random, false).weight->value.to_host();
     const int rows = by_rows ? divided(outputs, parallel.parts(), name) : outputs;
     const int columns = by_rows ? inputs : divided(inputs, parallel.parts(), name);
-    std::vector<std::unique_ptr<Linear>> parts;
     for (int p = parallel.first(); p < parallel.first() + parallel.here(); p++) {
         const int row = by_rows ? p * rows : 0, column = by_rows ? 0 : p * columns;
         std::vector<float> values;
@@ -30,45 +29,20 @@ std::vector<std::unique_ptr<Linear>> cut(const TensorParallel& parallel, const s
             values.insert(values.end(), whole.begin() + r * inputs + column,
                           whole.begin() + r * inputs + column + columns);
         Random unused(0);
-        parts.push_back(std::make_unique<Linear>(name + ".part" + std::to_string(p), device,
-                                                 columns, rows, unused, false));
-        parts.back()->weight->value.copy_from(values);
+        parts_.push_back(std::make_unique<Linear>(name + ".part" + std::to_string(p), device,
+                                                  columns, rows, unused, false));
+        parts_.back()->weight->value.copy_from(values);
     }
-    return parts;
 }
 
-}  // namespace
-
-ColumnParallelLinear::ColumnParallelLinear(TensorParallel& parallel, const std::string& name,
-                                           Device& device, int inputs, int outputs, Random& random)
-    : parts_(cut(parallel, name, device, inputs, outputs, true, random)) {}
-
-PartVariables ColumnParallelLinear::forward(const PartVariables& x) {
+PartVariables MatrixParts::multiply(const PartVariables& x) const {
     PartVariables y;
     for (std::size_t p = 0; p < parts_.size(); p++)
         y.push_back(parts_[p]->forward(x[p]));
     return y;
 }
 
-void ColumnParallelLinear::append_to(Parameters& parameters) const {
-    for (const auto& part : parts_)
-        parameters.push_back(part->weight);
-}
-
-RowParallelLinear::RowParallelLinear(TensorParallel& parallel, const std::string& name,
-                                     Device& device, int inputs, int outputs, Random& random)
-    : parallel_(parallel),
-      name_(name),
-      parts_(cut(parallel, name, device, inputs, outputs, false, random)) {}
-
-Variable RowParallelLinear::forward(const PartVariables& x) {
-    PartVariables summands;
-    for (std::size_t p = 0; p < parts_.size(); p++)
-        summands.push_back(parts_[p]->forward(x[p]));
-    return sum_of_parts(parallel_, summands, name_);
-}
-
-void RowParallelLinear::append_to(Parameters& parameters) const {
+void MatrixParts::append_to(Parameters& parameters) const {
     for (const auto& part : parts_)
         parameters.push_back(part->weight);
 }

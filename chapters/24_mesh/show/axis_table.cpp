@@ -1,12 +1,10 @@
-#include "24_mesh/show/axis_table.hpp"
-
 #include <algorithm>
 #include <iostream>
 #include <vector>
 
 #include "21_cluster/measured/comparison.hpp"
 #include "24_mesh/axis_costs.hpp"
-#include "common/report/csv.hpp"
+#include "24_mesh/show/reports.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -22,11 +20,8 @@ std::string gb(double bytes) {
 
 }  // namespace
 
-void show_axis_costs(const std::filesystem::path& csv) {
+void show_axis_costs() {
     const double error = mean_error(published_all_reduce, comparisons_with_published());
-    CsvWriter file(
-        csv, {"model", "ranks", "dp", "pp", "tp", "memory_bytes", "compute_s", "idle_s", "tp_bytes",
-              "tp_s", "pp_bytes", "pp_s", "dp_bytes", "dp_s", "dp_exposed_s", "step_s"});
     Table table(
         "A step of 1,024 sequences of 4,096 tokens (simulated)",
         {"model", "GPUs", "mesh", "memory", "compute", "idle", "tp", "pp", "dp", "step", "if off"});
@@ -40,10 +35,6 @@ void show_axis_costs(const std::filesystem::path& csv) {
                    format_seconds(cost.tp.exposed_s), format_seconds(cost.pp.exposed_s),
                    format_seconds(cost.dp.exposed_s), format_seconds(cost.step_s()),
                    "+" + format_percent(longer)});
-        file.row({model.name, shape.ranks(), shape.dp, shape.pp, shape.tp, cost.memory(),
-                  cost.compute_s, cost.idle_s, cost.tp.bytes, cost.tp.seconds, cost.pp.bytes,
-                  cost.pp.seconds, cost.dp.bytes, cost.dp.seconds, cost.dp.exposed_s,
-                  cost.step_s()});
     };
     for (const LargeModel& model : {llama_7b, llama_70b})
         for (const int ranks : {64, 4096}) {

@@ -1,5 +1,3 @@
-#include "24_mesh/show/mesh_table.hpp"
-
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -7,7 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "24_mesh/support/activations.hpp"
+#include "24_mesh/show/reports.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -1,5 +1,3 @@
-#include "24_mesh/show/schedule_report.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -9,6 +7,7 @@
 #include "06_messages/stage.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "24_mesh/pipeline.hpp"
+#include "24_mesh/show/reports.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -93,19 +92,6 @@ struct Measured {
     }
 };
 
-// A character for each 10 ms: 1 is forward of the first micro-batch, a its backward, a dot is idle.
-std::string draw(const Measured& measured, int rank) {
-    std::string line(static_cast<std::size_t>(measured.seconds() / forward_s + 0.5), '.');
-    for (const StreamSpan& span : measured.spans)
-        for (std::size_t i = 0; i < line.size() && span.rank == rank; i++) {
-            const double time = measured.begin_s() + (static_cast<double>(i) + 0.5) * forward_s;
-            if (span.begin_s <= time && time < span.end_s)
-                line[i] = static_cast<char>(span.what.back() +
-                                            (span.what.starts_with("backward") ? 'a' - '1' : 0));
-        }
-    return line;
-}
-
 }  // namespace
 
 void show_schedules(Rank& rank, const std::vector<int>& micro_batch_counts,
@@ -130,7 +116,6 @@ void show_schedules(Rank& rank, const std::vector<int>& micro_batch_counts,
     const int stages = rank.world_size();
     Table table("A pipeline of " + std::to_string(stages) + " stages that sleep",
                 {"schedule", "micro-batches", "a step", "idle", "predicted", "kept by rank 0"});
-    Table picture("Who works when", {"schedule", "rank", "time goes to the right"});
     CsvWriter file(csv, {"schedule", "micro_batches", "rank", "what", "begin_s", "end_s"});
     for (const Measured& each : all) {
         table.row({each.name, std::to_string(each.micro_batches), format_seconds(each.seconds()),
@@ -140,12 +125,9 @@ void show_schedules(Rank& rank, const std::vector<int>& micro_batch_counts,
         for (const StreamSpan& span : each.spans)
             file.row({each.name, each.micro_batches, span.rank, span.what,
                       span.begin_s - each.begin_s(), span.end_s - each.begin_s()});
-        for (int r = 0; r < stages && each.micro_batches == 4; r++)
-            picture.row({r == 0 ? each.name : "", std::to_string(r), draw(each, r)});
     }
     table.note("kept: micro-batches whose activations are there at the same time.");
-    picture.note("1 to 4: forward of a micro-batch; a to d: its backward; a dot: idle.");
-    std::cout << table << "\n" << picture << "\n";
+    std::cout << table << "\n";
 }
 
 }  // namespace ddp

@@ -40,6 +40,10 @@ MeshResult train_on_mesh(Rank& rank, const MeshPlan& plan);
 MeshResult train_on_one_rank(
     Device& device, const MeshPlan& plan, const std::function<void()>& after_step = [] {});
 
+// Returns the bytes of the activations that stage `stage` keeps at the same time, for as many
+// micro-batches as its schedule has in flight there.
+std::size_t predicted_activations(const MeshPlan& plan, int stage);
+
 // Sentences that count: each next token is the one before plus the sentence's step. A model that
 // looks at two tokens can continue them.
 struct CountingBatch {

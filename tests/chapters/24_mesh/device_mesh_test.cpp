@@ -39,13 +39,10 @@ TEST_CASE("device mesh: what is no mesh, in one sentence") {
     REQUIRE(mesh_shape_of("2x3x4") == MeshShape{2, 3, 4});
     REQUIRE(mesh_shape_of("64x1x10").text() == "64 x 1 x 10");
     for (const std::string text : {"", "2", "2x2", "2x2x", "x2x2", "2x2,2", "0x1x1", "-1x1x1",
-                                   "1x1x65", "1 x1x1", "99999999999x1x1"})
+                                   "1x1x65", "1 x1x1", "2x2x2x2", "1x1x1.5"})
         REQUIRE(message_of([&] { mesh_shape_of(text); }) ==
                 "A mesh is three numbers, replicas x stages x parts, such as 2x2x2; '" + text +
                     "' is not.");
-    for (const std::string text : {"2x2x2x2", "2x2x2 ", "1x1x1.5"})
-        REQUIRE(message_of([&] { mesh_shape_of(text); }) ==
-                "A mesh has three axes; '" + text + "' goes on after the third.");
     World world(thread_options(4));
     REQUIRE(has(failure_of(world,
                            [](Rank& rank) {

@@ -89,7 +89,6 @@ TEST_CASE("mesh program: bad input in one sentence") {
                 "cannot be dealt out to 3 parts: choose a number that divides."));
     REQUIRE(has(program.refusal({"--mesh", "2x2", "--ranks", "4"}, 2),
                 "A mesh is three numbers, replicas x stages x parts"));
-    REQUIRE(has(program.refusal({"--trace", "x.json"}), "the timeline of a step is in 15_overlap"));
 }
 
 TEST_CASE("mesh program: a rank of any axis that is killed, or stops, is named") {

@@ -6,7 +6,7 @@
 
 #include "03_network/optimizers.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "24_mesh/show/mesh_table.hpp"
+#include "24_mesh/show/reports.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
