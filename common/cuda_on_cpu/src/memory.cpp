@@ -208,7 +208,8 @@ bool map_pages(Allocation& a, int file) {
 }
 
 // The bytes of a zone that is intact. They come from each place's address: a kernel that copies
-// what follows one array to where another one ends leaves different bytes.
+// what follows one array to where another one ends leaves different bytes. The top bit of each is
+// set: a small number that a kernel writes there differs in its first byte already.
 class KnownBytes {
   public:
     // For a zone of at most `red_zone` bytes.
@@ -218,7 +219,7 @@ class KnownBytes {
         for (std::size_t i = 0; i < std::size(words_); i++) {
             const std::uint64_t word =
                 (address / 8 + i) * 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio
-            words_[i] = word ^ word >> 32;
+            words_[i] = (word ^ word >> 32) | 0x8080808080808080u;
         }
     }
     const std::byte* data() const { return reinterpret_cast<const std::byte*>(words_) + offset_; }
