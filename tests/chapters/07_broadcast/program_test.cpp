@@ -61,8 +61,10 @@ TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
     const std::string one_by_one = table_row(output, "one by one");
     const std::vector<double> sums = numbers_of(one_by_one.substr(one_by_one.find('%') + 1));
     REQUIRE(sums.size() == 7);
-    for (std::size_t readers = 1; readers <= sums.size(); readers++)
-        REQUIRE(sums[readers - 1] == Approx(5.0 * static_cast<double>(readers)).epsilon(0.1));
+    // Each takes the link for 5 seconds more, and a busy machine adds to that.
+    for (std::size_t reader = 0; reader < sums.size(); reader++)
+        REQUIRE(sums[reader] - (reader == 0 ? 0 : sums[reader - 1]) > 4.9);
+    REQUIRE(sums.back() < 38.5);
     // The picture's file: seven readers in each of four ways, none of them before the one above.
     const Csv readers = run.beside("readers");
     REQUIRE(readers.rows.size() == 4 * 7);
