@@ -99,8 +99,8 @@ void show_schedules(Rank& rank, const std::vector<int>& micro_batch_counts,
     std::vector<Measured> all;
     rank.run_part([&] {
         auto& device = make_run_scoped<Device>(rank, std::size_t{1} << 20);
-        const auto stages =
-            make_native_communicator(rank, Pipeline::arena_bytes({1}, 8) + 4 * SharedArena::unit);
+        const auto stages = make_communicator(
+            "native", rank, Pipeline::arena_bytes({1}, 8) + 4 * SharedArena::unit);
         for (const auto& [name, schedule] : std::initializer_list<std::pair<const char*, Schedule>>{
                  {"GPipe", Schedule::gpipe}, {"1F1B", Schedule::one_f_one_b}})
             for (const int micro_batches : micro_batch_counts) {
