@@ -9,7 +9,7 @@ namespace ddp {
 
 std::vector<StageWork> one_f_one_b(int stages, int stage, int micro_batches, int room) {
     // stub: actions
-    //: How many forwards come before the first backward?
+    //: Begin with the forwards that come before the first backward.
     const int kept = std::min({stages - stage, room, micro_batches});
     std::vector<StageWork> work;
     for (int i = 0; i < micro_batches + kept; i++) {

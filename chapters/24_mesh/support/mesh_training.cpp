@@ -23,10 +23,10 @@ void require_divisible(const MeshPlan& plan) {
     };
     require(plan.sentences, plan.shape.dp * plan.micro_batches, "sentences", "micro-batches");
     require(plan.model.blocks, plan.shape.pp, "blocks", "stages");
-    for (const auto& [size, what] :
-         std::map<int, std::string>{{plan.model.heads, "heads"},
-                                    {plan.model.feed_forward, "hidden columns"},
-                                    {plan.model.vocabulary, "tokens of the vocabulary"}})
+    for (const auto& [size, what] : std::initializer_list<std::pair<int, const char*>>{
+             {plan.model.heads, "heads"},
+             {plan.model.feed_forward, "hidden columns"},
+             {plan.model.vocabulary, "tokens of the vocabulary"}})
         require(size, plan.shape.tp, what, "parts");
 }
 

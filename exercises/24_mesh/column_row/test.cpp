@@ -28,7 +28,7 @@ const FeedForwardWeights whole{{hidden, inputs, made(hidden* inputs, 1.7)},
                                made(outputs, 3.1)};
 const Numbers x = made(inputs, 1.1), dy = made(outputs, 0.7);
 
-// What one rank finds. `y` has b2 so many times.
+// The results of one rank. `y` has b2 so many times.
 struct OneRank {
     Numbers y;
     PartGradients gradients{Numbers(inputs), whole};

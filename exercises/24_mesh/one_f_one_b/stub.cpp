@@ -8,7 +8,7 @@
 namespace ddp {
 
 std::vector<StageWork> one_f_one_b(int stages, int stage, int micro_batches, int room) {
-    // How many forwards come before the first backward?
+    // Begin with the forwards that come before the first backward.
     throw NotImplemented("actions");
 }
 

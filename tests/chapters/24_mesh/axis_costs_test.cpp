@@ -1,4 +1,4 @@
-// What each axis sends, by hand, as in after_ddp.md; and the mesh that is chosen.
+// The bytes of each axis, by hand, as in after_ddp.md; and the mesh that is chosen.
 #include "24_mesh/axis_costs.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"

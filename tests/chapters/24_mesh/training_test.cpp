@@ -98,8 +98,8 @@ TEST_CASE("mesh training: stages cost no bits, and whole matrices are close") {
     REQUIRE(std::abs(parts.last_loss / whole.last_loss - 1) < 1e-6);
 }
 
-// What parallelize_test.py lays beside PyTorch's parallelize_module; not a test. Where a gradient
-// is as small as Adam's usual eps, Adam would make large numbers of its rounding.
+// The losses that parallelize_test.py lays beside PyTorch's parallelize_module; not a test. Where a
+// gradient is as small as Adam's usual eps, Adam would make large numbers of its rounding.
 TEST_CASE("twin: the first weights, and the losses of two parts", "[.parallelize]") {
     const char *weights = std::getenv("MESH_WEIGHTS"), *path = std::getenv("MESH_LOSSES");
     REQUIRE(weights != nullptr);
