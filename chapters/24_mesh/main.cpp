@@ -25,9 +25,9 @@ int run(World& world, const CommonOptions& common, MeshPlan plan, const std::str
         if (rank.world_size() > 1)
             show_schedules(rank, common.quick ? std::vector{4} : std::vector{4, 8},
                            beside(common.csv, "schedules"));
-        if (rank.rank() == 0)
-            show_axis_costs();
     });
+    if (world.has_rank_0())
+        show_axis_costs();
     return 0;
 }
 
