@@ -1,15 +1,14 @@
 #include "05_ranks/environment.hpp"
 
-#include <unistd.h>
-
 #include <charconv>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <random>
+
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
@@ -137,9 +136,7 @@ bool prints_refusals() {
 std::string node_name() {
     if (const char* given = std::getenv("DDP_NODE"))
         return given;
-    char name[HOST_NAME_MAX + 1] = "";
-    gethostname(name, sizeof name - 1);
-    return name;
+    return host_name();
 }
 
 }  // namespace ddp

@@ -10,12 +10,8 @@
 //                  Else: start again
 #include "19_checkpoint_failover/supervisor.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <climits>
-#include <csignal>
 #include <stdexcept>
 
 #include "common/report/process.hpp"
@@ -30,33 +26,13 @@ double clock_s() {
         .count();
 }
 
-// Returns whether this is a shell's exit status for a program that a signal has ended.
-bool is_of_signal(int status) {
-    return status > 128 && status <= 128 + SIGRTMAX;
-}
-
-// Returns whether another attempt would fail like the last: the options were refused, or the
-// launcher has ended by itself, and no rank has ever started.
-bool would_fail_again(const std::vector<Attempt>& attempts) {
-    const Attempt& last = attempts.back();
-    const bool has_started = std::ranges::any_of(
-        attempts, [](const Attempt& attempt) { return attempt.has("started"); });
-    return (last.status == 2 && last.says_why) || last.status == status_of_missing_program ||
-           (!has_started && !last.says_why && !is_of_signal(last.status));
-}
-
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options, NextCommand next_command, Watch watch)
     : options_(options),
       next_command_(std::move(next_command)),
       watch_(std::move(watch)),
-      start_s_(clock_s()) {
-    // Only processes of this node can be signalled and waited for.
-    char name[HOST_NAME_MAX + 1] = "";
-    gethostname(name, sizeof name - 1);
-    node_ = name;
-}
+      start_s_(clock_s()) {}
 
 // Makes one attempt after another. Each loads the last checkpoint of those before.
 std::vector<Attempt> Supervisor::run() {
@@ -93,7 +69,7 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
         attempt.read_line(line, now_s());
         // A rank's process on this machine, whose launcher may die before it does.
         if (const auto status = StatusLine::from(line); status && status->what == "started")
-            if (const pid_t process = attempt.process_of(status->rank, node_); process != 0)
+            if (const pid_t process = attempt.process_of(status->rank, host_name()); process != 0)
                 job.adopt(process);
     };
     // 2. Watch, until the job has ended by itself or must be ended.

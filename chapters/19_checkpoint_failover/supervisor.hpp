@@ -44,7 +44,6 @@ class Supervisor {
     const NextCommand next_command_;
     const Watch watch_;
     const double start_s_;  // when the supervisor began, on the steady clock
-    std::string node_;      // this machine's name
 };
 
 }  // namespace ddp

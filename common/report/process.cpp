@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -96,6 +97,12 @@ std::optional<std::filesystem::path> find_in_book(const std::string& file) {
         if (std::filesystem::exists(folder / file, error))
             return folder / file;
     return std::nullopt;
+}
+
+std::string host_name() {
+    char name[HOST_NAME_MAX + 1] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
 }
 
 int exit_status(int wait_status) {

@@ -46,6 +46,9 @@ inline constexpr int status_of_missing_program = 127;
 // it is not there.
 std::optional<std::filesystem::path> find_in_book(const std::string& file);
 
+// Returns this machine's name.
+std::string host_name();
+
 // Returns the exit status for what waitpid has told: 128 and the signal's number for a process that
 // a signal has ended, as in a shell.
 int exit_status(int wait_status);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "05_ranks/coordinator/connection.hpp"
+#include "common/report/process.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -138,10 +139,7 @@ std::string cure_of(const Silence& silence) {
 }  // namespace
 
 NodeReport report_of_node(int rank, const std::string& stopped, const SentBytes& before) {
-    NodeReport report{rank, "", stopped, listening_ports(), {}};
-    char name[256] = "";
-    gethostname(name, sizeof name - 1);
-    report.node = name;
+    NodeReport report{rank, host_name(), stopped, listening_ports(), {}};
     const SentBytes sent = sent_bytes();
     for (const Interface& each : interfaces_of_node()) {
         const auto address = std::ranges::find_if(each.addresses, is_ipv4);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <set>
 #include <sstream>
 
 #include "19_checkpoint_failover/job/preemption.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
@@ -18,6 +20,11 @@ std::string to_string(const std::vector<std::string>& lines) {
     for (const std::string& line : lines)
         text += "\n    " + line;
     return text;
+}
+
+// Returns whether this is a shell's exit status for a program that a signal has ended.
+bool is_of_signal(int status) {
+    return status > 128 && status <= 128 + SIGRTMAX;
 }
 
 }  // namespace
@@ -132,6 +139,14 @@ pid_t Attempt::process_of(int rank, const std::string& node) const {
             return node.empty() || name == node ? process : 0;
         }
     return 0;
+}
+
+bool would_fail_again(const std::vector<Attempt>& attempts) {
+    const Attempt& last = attempts.back();
+    const bool has_started = std::ranges::any_of(
+        attempts, [](const Attempt& attempt) { return attempt.has("started"); });
+    return (last.status == 2 && last.says_why) || last.status == status_of_missing_program ||
+           (!has_started && !last.says_why && !is_of_signal(last.status));
 }
 
 }  // namespace ddp

@@ -61,4 +61,8 @@ struct Attempt {
     void time_step(const StatusLine& status);
 };
 
+// Returns whether another attempt would fail like the last: the options were refused, or the
+// launcher has ended by itself, and no rank has ever started.
+bool would_fail_again(const std::vector<Attempt>& attempts);
+
 }  // namespace ddp
