@@ -23,8 +23,10 @@ bool is_absent(const std::string& cell) {
 
 bool is_number(const std::string& cell) {
     const std::size_t start = cell.find_first_not_of("+-");
+    // A hash, which is text, may begin with a digit.
     return start != std::string::npos && start <= 1 &&
-           std::isdigit(static_cast<unsigned char>(cell[start]));
+           std::isdigit(static_cast<unsigned char>(cell[start])) &&
+           (cell.size() != 16 || cell.find_first_not_of("0123456789abcdef") != std::string::npos);
 }
 
 std::vector<bool> numeric_columns(std::size_t columns,
