@@ -45,6 +45,10 @@ void Coordinator::receive(int rank, const Message& message) {
         state.waiting = false;
         state.waits_from = Clock::now();  // the others must end it, too
         fail(rank, message.text.empty() ? disagreement(rank) : message.text);
+        if (std::cmp_equal(message.number, awaited_)) {  // it waited for the lost rank
+            cause_ += message.parts.at(0);
+            awaited_ = -1;
+        }
         finish_run();
     }
 }

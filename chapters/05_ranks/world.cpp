@@ -282,7 +282,9 @@ RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
         core.emplace(self.local_rank(), self.local_world_size());
     // The rank runs. Then it ends the run, with the cause if it has failed, ...
     const std::string cause = cause_of(work, self);
-    coordinator_->send(rank, {Message::Kind::end, run_id_, 0, cause, {}});
+    const Wait wait = events.last_wait();
+    const auto peer = static_cast<std::uint64_t>(wait.peer);
+    coordinator_->send(rank, {Message::Kind::end, run_id_, peer, cause, {wait.sentence}});
     // ... and waits until all other ranks have ended it.
     const RunResult result = events.wait_for_result(run_id_);
     self.end(result.is_last);

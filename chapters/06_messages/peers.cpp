@@ -268,6 +268,14 @@ std::string Peers::error() {
     }
 }
 
+Wait Peers::wait_when_stopped() {
+    const DeviceErrorReport& report = (*error_report_)[0];
+    if (std::atomic_ref(report.problem).load(std::memory_order_acquire) != Problem::stopped)
+        return {};
+    return {report.peer, " It was awaited by " + rank_.job().name(rank_.rank()) + " in " +
+                             to_string(report.mine)};
+}
+
 void Peers::synchronize(Stream& stream) {
     stream.synchronize();
     wait_for_problem();

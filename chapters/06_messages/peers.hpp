@@ -132,6 +132,7 @@ class Peers : public Abortable {
   private:
     void stop() noexcept override;
     std::string error() override;
+    Wait wait_when_stopped() override;
 
     void wait_for_problem();
     void exchange_arenas();

@@ -12,7 +12,7 @@
 //     wait_until        for a flag that one peer raises: the usual one
 //     wait_for_flag     for a flag that several raise: blame() returns the rank that is late
 //     wait_or_blame     for any condition, with blame() as above
-//     wait_or_report    for any condition: report() tells the host what has not come
+//     wait_or_report    for any condition: report(problem) tells the host what has not come
 #include <cstdint>
 #include <cuda/atomic>
 
@@ -112,7 +112,7 @@ __device__ inline void report_problem(const PeersView& view, Problem problem,
 
 // Waits until ready(), which polls by load_relaxed: a load with acquire empties the cache of its
 // multiprocessor, which the kernels that compute need. Returns false if the run has failed, or if
-// more than `limit_ns` have passed (0: no limit); in the second case report() tells the host.
+// more than `limit_ns` have passed (0: no limit); report() tells the host which of the two.
 template <class Ready, class Report>
 __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
                                Report report) {
@@ -128,15 +128,13 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
             const std::uint64_t now_ns = device_clock_ns();
             if (begin_ns == 0)
                 begin_ns = seen_host_ns = now_ns;
+            bool is_stopped = false;
             if (now_ns - seen_host_ns >= ns_between_looks_at_host) {
                 seen_host_ns = now_ns;
-                if (load_acquire(view.error_report->stop) != 0) {
-                    store_release(view.own().gave_up, std::uint64_t{1});
-                    return false;
-                }
+                is_stopped = load_acquire(view.error_report->stop) != 0;
             }
-            if (limit_ns > 0 && now_ns - begin_ns > limit_ns) {
-                report();
+            if (is_stopped || (limit_ns > 0 && now_ns - begin_ns > limit_ns)) {
+                report(is_stopped ? Problem::stopped : Problem::timeout);
                 return false;
             }
         }
@@ -150,10 +148,10 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
 template <class Ready, class Blame>
 __device__ bool wait_or_blame(const PeersView& view, const OperationRecord& mine, Ready ready,
                               Blame blame) {
-    return wait_or_report(view, view.timeout_ns, ready, [&] {
+    return wait_or_report(view, view.timeout_ns, ready, [&](Problem problem) {
         const int peer = blame();
         ControlBlock& other = *view.control[peer];
-        report_problem(view, Problem::timeout, mine, other.rank, other.current, progress_of(other));
+        report_problem(view, problem, mine, other.rank, other.current, progress_of(other));
     });
 }
 

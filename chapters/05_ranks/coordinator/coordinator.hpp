@@ -78,6 +78,7 @@ class Coordinator {
     const Deliver deliver_;
     std::uint64_t run_id_ = 1;
     std::string cause_;  // of this run's failure; empty: none so far
+    int awaited_ = -1;   // the rank whose loss is the cause, until another says how it waited
     Clock::time_point failed_at_;
     Clock::time_point polled_at_ = Clock::now();
 };

@@ -24,6 +24,8 @@ void Coordinator::mark_lost(int rank, const std::string& how) {
     if (state.lost || state.left)
         return;
     state.lost = true;
+    if (cause_.empty())
+        awaited_ = rank;
     fail(rank, state.name + " " + how);
     finish_run();
 }

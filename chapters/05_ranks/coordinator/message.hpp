@@ -13,7 +13,8 @@ struct Message {
         hello,    // I am here; parts: see rendezvous.cpp
         call,     // I am in `text`, my call `number`; parts[0] is my contribution
         fail,     // the run must end, because of `text`
-        end,      // I have ended this run, because of `text` unless that is empty
+        end,      // I have ended this run, because of `text` unless that is empty; parts[0]: how I
+                  // waited for rank `number`, if I did
         goodbye,  // I take part in no further run (the coordinator's process sends this too)
         // From the coordinator to a rank
         welcome,   // all ranks are here; parts: their nodes and processes

@@ -58,6 +58,7 @@ bool RankEvents::is_closed() {
 void RankEvents::begin(std::uint64_t run_id) {
     std::lock_guard lock(mutex_);
     latest_result_ = {};
+    wait_ = {};
     working_in_ = run_id;
     takes_sigterm_ = sigterm_has_come_ = false;
 }
@@ -71,11 +72,21 @@ std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
     return std::move(gathered_);
 }
 
+Wait RankEvents::last_wait() {
+    std::lock_guard lock(mutex_);
+    for (const Registered& each : abortables_)
+        if (wait_.peer < 0)
+            wait_ = each.abortable->wait_when_stopped();
+    return wait_;
+}
+
 RunResult RankEvents::wait_for_result(std::uint64_t run_id) {
     std::unique_lock lock(mutex_);
     working_in_.reset();
     changed_.wait(lock, [&] { return results_.contains(run_id) || closed_; });
-    const RunResult result = results_.contains(run_id) ? results_[run_id] : closing_result_;
+    RunResult result = results_.contains(run_id) ? results_[run_id] : closing_result_;
+    if (!results_.contains(run_id) && wait_.peer == 0)  // the coordinator's rank is gone
+        result.cause += wait_.sentence;
     std::erase_if(failures_, [&](const auto& entry) { return entry.first <= run_id; });
     std::erase_if(results_, [&](const auto& entry) { return entry.first <= run_id; });
     has_gathered_ = false;
@@ -153,6 +164,8 @@ void RankEvents::add(Abortable& abortable, std::uint64_t run_id) {
 
 void RankEvents::remove(Abortable& abortable) {
     std::lock_guard lock(mutex_);
+    if (wait_.peer < 0)
+        wait_ = abortable.wait_when_stopped();
     std::erase_if(abortables_,
                   [&](const Registered& each) { return each.abortable == &abortable; });
 }

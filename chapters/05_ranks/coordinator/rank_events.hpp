@@ -43,6 +43,12 @@ class RunFailed : public std::runtime_error {
     bool stays_visible_;
 };
 
+// A wait for rank `peer`, and the sentence that tells of it. -1: there was none.
+struct Wait {
+    int peer = -1;
+    std::string sentence;
+};
+
 // Work that goes on beside the rank's own thread (kernels that wait for a peer, a thread inside
 // another library) and must not outlive a failure. The watchdog polls it.
 class Abortable {
@@ -54,6 +60,8 @@ class Abortable {
     // Returns what has failed in this work, of which the rank's own thread may not know; "" if
     // nothing has.
     virtual std::string error() = 0;
+    // Returns what this work waited for when it was stopped, if it knows that.
+    virtual Wait wait_when_stopped() { return {}; }
 };
 
 class ControlChannel {
@@ -78,6 +86,8 @@ class RankEvents {
     // Waits until the call that the rank has made is over, and returns all ranks' contributions.
     // Throws RunFailed if the run fails instead.
     std::vector<std::string> wait_for_gathered(std::uint64_t run_id);
+    // Returns the wait of the rank's work when the run failed.
+    Wait last_wait();
     // Waits until every rank has ended the run, and returns its result.
     RunResult wait_for_result(std::uint64_t run_id);
 
@@ -124,6 +134,7 @@ class RankEvents {
     std::optional<std::chrono::steady_clock::time_point> overdue_from_;
     bool closed_ = false;
     bool takes_sigterm_ = false, sigterm_has_come_ = false;
+    Wait wait_;  // when the run failed
     RunResult closing_result_;
     std::vector<Registered> abortables_;
 };

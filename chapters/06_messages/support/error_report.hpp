@@ -4,7 +4,8 @@
 
 namespace ddp {
 
-enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
+// `stopped`: nothing is wrong here, but a kernel waited when the run failed elsewhere.
+enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link, stopped };
 
 // The state of a peer's last operation, as far as this rank can see it.
 enum class PeerProgress : unsigned int { under_way, over, unknown };

@@ -28,7 +28,7 @@ __global__ void meet(PeersView view, std::uint64_t limit_ns, unsigned int* have_
             next++;
         return next == view.world_size;
     };
-    if (wait_or_report(view, limit_ns, all_are_here, [] {}))
+    if (wait_or_report(view, limit_ns, all_are_here, [](Problem) {}))
         *have_met = 1;
 }
 

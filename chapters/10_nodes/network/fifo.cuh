@@ -45,12 +45,12 @@ __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
             __nanosleep(3'000);  // a look goes to the host's memory, by the bus that others need
         return false;
     };
-    const auto report = [&] {
+    const auto report = [&](Problem problem) {
         if (ControlBlock* other = end.control)
-            report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
+            report_problem(view, problem, collective.record, end.peer, other->current,
                            progress_of(*other));
         else
-            report_problem(view, Problem::timeout, collective.record, end.peer, end.fifo->last,
+            report_problem(view, problem, collective.record, end.peer, end.fifo->last,
                            end.is_peer_there ? PeerProgress::under_way : PeerProgress::unknown);
     };
     return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, report) &&

@@ -31,8 +31,10 @@ struct Ranks {
               std::uint64_t run_id = 1) {
         coordinator.receive(rank, {Kind::call, run_id, number, operation, {std::move(part)}});
     }
-    void end(int rank, const std::string& cause = "", std::uint64_t run_id = 1) {
-        coordinator.receive(rank, {Kind::end, run_id, 0, cause, {}});
+    void end(int rank, const std::string& cause = "", std::uint64_t run_id = 1, int awaited = -1) {
+        const auto peer = static_cast<std::uint64_t>(awaited);
+        const std::string wait = "; R" + std::to_string(rank) + " waited";
+        coordinator.receive(rank, {Kind::end, run_id, peer, cause, {wait}});
     }
     // Returns what every rank has received, if that is the same, and forgets it.
     Message heard_by_all(std::size_t ranks) {
@@ -209,14 +211,15 @@ TEST_CASE("a time-out of 0 never comes") {
 }
 
 TEST_CASE("a process that is lost ends the run, and all that would follow") {
-    Ranks ranks(3, 30, true);
+    Ranks ranks(4, 30, true);
     ranks.call(1, 1, "barrier");
     ranks.coordinator.mark_lost(0, "is gone");
     REQUIRE(ranks.heard[1].text == "R0 is gone");
-    ranks.end(1);
-    ranks.end(2);
-    const RunResult result = RunResult::from(ranks.heard_by_all(3));
-    REQUIRE(result.cause == "R0 is gone");
+    ranks.end(1, "", 1, 2);
+    ranks.end(2, "", 1, 0);
+    ranks.end(3, "", 1, 0);
+    const RunResult result = RunResult::from(ranks.heard_by_all(4));
+    REQUIRE(result.cause == "R0 is gone; R2 waited");
     REQUIRE(result.reporter == 1);
     REQUIRE(result.is_last);
 }

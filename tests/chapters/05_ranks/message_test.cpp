@@ -1,7 +1,6 @@
-// The bytes of a message: whole, in pieces, damaged.
+// The bytes of a message: whole, in pieces, and of something else.
 #include "05_ranks/coordinator/message.hpp"
 
-#include <random>
 #include <stdexcept>
 
 #include "tests/support/catch.hpp"
@@ -48,22 +47,6 @@ TEST_CASE("what is no message is refused") {
     REQUIRE_THROWS_WITH(
         encode({Message::Kind::call, 1, 1, "all_gather", {std::string(max_message_bytes, 'x')}}),
         ContainsSubstring("is too long"));
-}
-
-TEST_CASE("damaged messages are refused or read as others, never beyond their end") {
-    std::mt19937 random(5);
-    int refused = 0;
-    for (int i = 0; i < 20'000; i++) {
-        std::string bytes = encode(example());
-        for (int damage = 0; damage < 3; damage++)
-            bytes[4 + random() % (bytes.size() - 4)] = static_cast<char>(random());
-        try {
-            decode(bytes);
-        } catch (const std::runtime_error&) {
-            refused++;
-        }
-    }
-    REQUIRE(refused > 1000);
 }
 
 }  // namespace

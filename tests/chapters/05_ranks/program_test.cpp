@@ -122,20 +122,4 @@ TEST_CASE("ranks: with too few threads they end in a sentence, and none waits fo
     REQUIRE(sentences >= 3);
 }
 
-// OpenBLAS has a thread of its own, which needs 128 MiB or tries for ever to get them. A program
-// ends without it, with a sentence or with what it was to do.
-TEST_CASE("ranks: with too little memory they end") {
-    for (int megabytes = 60; megabytes <= 420; megabytes += 10)
-        for (const std::string how : {"--help", "--ranks 0", "--ranks 2"}) {
-            const ChildResult result =
-                run_command({"bash", "-c",
-                             "ulimit -v " + std::to_string(megabytes * 1024) +
-                                 "; exec \"$0\" --quick " + how + " 2>&1",
-                             RANKS_PROGRAM},
-                            {}, 20);
-            CAPTURE(megabytes, how, result.output);
-            REQUIRE(result.signal == 0);
-        }
-}
-
 }  // namespace ddp::test

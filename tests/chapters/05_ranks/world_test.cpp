@@ -238,15 +238,6 @@ TEST_CASE("the first cause by time is the one that is reported") {
     REQUIRE(cause == "rank 2: first");
 }
 
-TEST_CASE("what is thrown need not be an exception") {
-    World world(thread_options(2));
-    REQUIRE(failure_of(world, [](Rank& rank) {
-                if (rank.rank() == 1)
-                    throw 7;
-                rank.barrier();
-            }) == "rank 1: something was thrown that is not a std::exception");
-}
-
 TEST_CASE("a rank that comes too late is named") {
     World world(thread_options(3, 2));
     const std::string cause = failure_of(world, [](Rank& rank) {

@@ -99,13 +99,13 @@ TEST_CASE("mesh program: a rank of any axis that is killed, or stops, is named")
          {std::pair<std::string, std::string>{"2x1x1", all_reduce + " \\(\"dp: [^\"]+\"\\)"},
           {"1x2x1", "(send|receive) of [0-9]+ float (to|from) rank 1 \\(\"pp: [a-z]+\"\\)"},
           {"1x1x2", all_reduce + " \\(\"tp: [^\"]+\"\\)"}}) {
-        REQUIRE(has(said_after(SIGKILL, mesh),
-                    "error: rank 1 ended without saying why: was it killed?\n"));
-        const std::string said = said_after(SIGSTOP, mesh);
-        CAPTURE(mesh, said);
-        REQUIRE(std::regex_search(said, std::regex("error: rank 0: waited 2.0 s in operation "
-                                                   "[0-9]+, " +
-                                                   call + "; rank 1 ")));
+        const std::string killed = said_after(SIGKILL, mesh), stopped = said_after(SIGSTOP, mesh);
+        CAPTURE(mesh, killed, stopped);
+        const std::string in = " in operation [0-9]+, " + call;
+        const std::string lost = "error: rank 1 ended without saying why: was it killed\\? ";
+        REQUIRE(std::regex_search(killed, std::regex(lost + "It was awaited by rank 0" + in)));
+        REQUIRE(std::regex_search(stopped,
+                                  std::regex("error: rank 0: waited 2.0 s" + in + "; rank 1 ")));
     }
 }
 
