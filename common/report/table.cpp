@@ -21,12 +21,14 @@ bool is_absent(const std::string& cell) {
     return cell.empty() || cell == "n/a" || cell == "-" || cell == "inf" || cell == "-inf";
 }
 
+bool is_hash(const std::string& cell) {
+    return cell.size() == 16 && cell.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 bool is_number(const std::string& cell) {
     const std::size_t start = cell.find_first_not_of("+-");
-    // A hash, which is text, may begin with a digit.
-    return start != std::string::npos && start <= 1 &&
-           std::isdigit(static_cast<unsigned char>(cell[start])) &&
-           (cell.size() != 16 || cell.find_first_not_of("0123456789abcdef") != std::string::npos);
+    return start != std::string::npos && start <= 1 && !is_hash(cell) &&
+           std::isdigit(static_cast<unsigned char>(cell[start]));
 }
 
 std::vector<bool> numeric_columns(std::size_t columns,

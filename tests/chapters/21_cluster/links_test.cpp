@@ -24,10 +24,6 @@ LinkTimes straight(const std::vector<std::size_t>& sizes, double alpha_s) {
 
 }  // namespace
 
-TEST_CASE("links: sizes grow by four") {
-    REQUIRE(message_sizes(4096) == std::vector<std::size_t>{64, 256, 1024, 4096});
-}
-
 TEST_CASE("links: the simulator reads what was measured") {
     const std::vector<std::size_t> sizes = message_sizes(1 << 20);
     ClusterLinks links;

@@ -40,17 +40,17 @@ TEST_CASE("a table, letter by letter", "[report][table]") {
 }
 
 TEST_CASE("only columns of numbers stand at the right", "[report][table]") {
-    Table table("t", {"a long header", "another one", "a third one"});
-    table.row({"-1", "+2 ms", "n/a"});
-    table.row({"3", "0123456789abcdef", "-"});  // a hash is text
+    Table table("t", {"a long header", "another one", "a third one", "hash"});
+    table.row({"-1", "+2 ms", "n/a", "1774812bd7b0a29d"});
+    table.row({"3", "x", "-", "27e83b110afe5390"});
     CHECK(table.text() ==
           "t\n"
-          "────────────────────────────────────────────\n"
-          "a long header  another one       a third one\n"
-          "────────────────────────────────────────────\n"
-          "           -1  +2 ms             n/a\n"
-          "            3  0123456789abcdef  -\n"
-          "────────────────────────────────────────────\n");
+          "─────────────────────────────────────────────────────────\n"
+          "a long header  another one  a third one  hash\n"
+          "─────────────────────────────────────────────────────────\n"
+          "           -1  +2 ms        n/a          1774812bd7b0a29d\n"
+          "            3  x            -            27e83b110afe5390\n"
+          "─────────────────────────────────────────────────────────\n");
 }
 
 TEST_CASE("a table without rows is its header", "[report][table]") {
