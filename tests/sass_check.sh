@@ -151,7 +151,8 @@ group layers "75 90" 255 03_network/{linear,cross_entropy,sgd_momentum,layers/ad
 group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu \
     15_overlap/{anomaly_search,compression,power_sgd}.cu 16_recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
     17_unused_parameters/join.cu 19_checkpoint_failover/state/mirror.cu
-group transformer "75 90" 255 20_transformer/{attention,token_loss}.cu 20_transformer/layers/{embedding,layer_norm,decoding,long_rows,tokens}.cu
+group transformer "75 90" 255 20_transformer/{attention,token_loss}.cu 20_transformer/layers/{embedding,layer_norm,decoding,long_rows,tokens}.cu \
+    24_mesh/{tensor_parallel,layers/vocabulary}.cu
 translate_all
 
 kernels=0

@@ -20,7 +20,8 @@ struct PartArrays {
 };
 
 // Adds up all parts of each element in the order of an all-reduce over as many ranks.
-__global__ void combine_parts(std::size_t n, PartArrays in, bool is_maximum, float* out) {
+__global__ void combine_parts(std::size_t n, const __grid_constant__ PartArrays in, bool is_maximum,
+                              float* out) {
     const std::size_t chunk =
         chunk_of(n, static_cast<std::size_t>(in.parts), 0, sizeof(float)).size;
     for (std::size_t i : grid_range(n)) {

@@ -107,14 +107,13 @@ overlaps() {
         program overlap_4_$run 20 overlap --ranks 4 --epochs 1 --timeout 8 --data $pictures
     done
 }
-nccl() {
-    program nccl_1 20 overlap --ranks 1 --communicator nccl --quick --timeout 8 --data $pictures
-}
+nccl() { program nccl_1 20 overlap --ranks 1 --communicator nccl --quick --timeout 8 --data $pictures; }
 later_chapters() {
     local run
     for run in 1 2; do
         program transformer_$run 25 transformer --quick --ranks 2 --timeout 8
         program sharded_$run 25 sharded --quick --ranks 3 --timeout 8 --data $pictures
+        program mesh_$run 25 mesh --quick --ranks 4 --timeout 8
     done
 }
 # A sanitizer lets one kernel run at a time, so one rank, whose kernels wait for nobody.
@@ -142,7 +141,7 @@ profile() {
     done
 }
 programs=(gpu_probe messages bench_all_reduce test_all_reduce checkpoint_failover bench_train bench_overlap overlap transformer sharded
-    test_block_reduce)
+    mesh test_block_reduce)
 questions=(stand_still failover probe sums steps overlaps nccl later_chapters sanitizers processes profile)
 
 if [[ ${1-} == --programs ]]; then
