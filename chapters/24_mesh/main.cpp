@@ -14,11 +14,8 @@ using namespace ddp;
 
 int run(World& world, const CommonOptions& common, MeshPlan plan, const std::string& mesh) {
     plan.seed = common.seed;
-    std::vector<MeshShape> shapes;
-    if (mesh == "all")
-        shapes = all_shapes(world.world_size());
-    else
-        shapes = {mesh_shape_of(mesh)};
+    const std::vector<MeshShape> shapes =
+        mesh == "all" ? all_shapes(world.world_size()) : std::vector{mesh_shape_of(mesh)};
     world.run([&](Rank& rank) {
         rank.select_device();
         show_meshes(rank, plan, shapes, common.csv);

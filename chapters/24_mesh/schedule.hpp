@@ -21,7 +21,6 @@ enum class Schedule { gpipe, one_f_one_b };
 struct Action {
     bool is_forward;
     int micro_batch;
-    bool operator==(const Action&) const = default;
 };
 
 // Returns what stage `stage` of `stages` does in a step, in its order.

@@ -39,7 +39,8 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
     const bool prints = rank.rank() == 0;
     CsvWriter csv(prints ? path : "",
                   {"dp", "pp", "tp", "loss", "hash", "hash_of_one_rank", "parameter_bytes",
-                   "activation_bytes", "predicted_activation_bytes", "seconds_per_step"});
+                   "activation_bytes", "predicted_activation_bytes", "seconds_per_step",
+                   "bytes_leaving_node"});
     Table table("One model, " + std::to_string(plan.steps) + " steps",
                 {"dp x pp x tp", "hash", "one rank", "loss, against 1 x 1 x 1", "parameters",
                  "activations", "predicted"});
@@ -58,7 +59,8 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
             whole = train_on_rank_0(rank, device, plan).last_loss;
         if (!prints)
             continue;
-        if (mesh.hash != one.hash && shape.dp <= 2)
+        // (An all-reduce of parts on several nodes has two levels, and another order.)
+        if (mesh.hash != one.hash && shape.dp <= 2 && shape.tp <= rank.local_world_size())
             throw std::runtime_error("a mesh of " + shape.text() +
                                      " must end in the bits of one rank, and does not");
         const std::size_t predicted = predicted_activations(own, 0);
@@ -67,7 +69,10 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
         table.row({shape.text(), mesh.hash, mesh.hash == one.hash ? "same bits" : "other bits",
                    off.str(), kib(mesh.parameters), kib(mesh.activations), kib(predicted)});
         csv.row({shape.dp, shape.pp, shape.tp, mesh.last_loss, mesh.hash, one.hash, mesh.parameters,
-                 mesh.activations, predicted, mesh.seconds_per_step});
+                 mesh.activations, predicted, mesh.seconds_per_step, mesh.bytes_leaving_node});
+        if (mesh.bytes_leaving_node > 0)
+            table.note(shape.text() + ": " + format_bytes(mesh.bytes_leaving_node) +
+                       " leave rank 0's node per step.");
     }
     if (!prints)
         return;

@@ -7,6 +7,7 @@
 
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/optimizers.hpp"
+#include "05_ranks/support/interfaces.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/report/bench.hpp"
@@ -224,7 +225,9 @@ MeshResult train_on_mesh(Rank& rank, const MeshPlan& plan) {
             rehearse(device, plan, mesh.index(Axis::pp));
         MeshTraining training(mesh, device, plan);
         Adam optimizer(training.parameters(), learning_rate);
+        const bool has_network = rank.local_world_size() < rank.world_size();
         rank.barrier();
+        const SentBytes before = has_network ? sent_bytes() : SentBytes();
         const Stopwatch clock;
         for (int step = 0; step < plan.steps; step++) {
             const double loss = training.step(step);
@@ -239,6 +242,9 @@ MeshResult train_on_mesh(Rank& rank, const MeshPlan& plan) {
             optimizer.zero_gradients();
         }
         result.seconds_per_step = clock.seconds() / plan.steps;
+        if (has_network)  // all ranks have met at the end of the last step
+            result.bytes_leaving_node =
+                static_cast<double>(max_between(before, sent_bytes()).bytes) / plan.steps;
         result.hash = hash_of_all(join(rank, hashes_of(training.parameters())));
         result.parameters = bytes_of(training.parameters());
         result.activations = training.activations();

@@ -29,6 +29,7 @@ struct MeshResult {
     std::size_t activations = 0;           // bytes of this rank's tapes, at most
     int max_in_flight = 0;                 // micro-batches
     double seconds_per_step = 0;
+    double bytes_leaving_node = 0;  // per step; 0 if all ranks are on one node
 };
 
 // Trains on the ranks of a mesh. All ranks call it together, and get the same result but for the

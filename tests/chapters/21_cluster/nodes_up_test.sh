@@ -2,6 +2,7 @@
 # `./book cluster up`: the nodes that it makes, and that nothing of them is left.
 #     nodes_up_test.sh BIN            nodes, links, exit statuses, bad input, and every way to end
 #     nodes_up_test.sh BIN faults     what the book's programs, which are in BIN, say to each fault
+#     nodes_up_test.sh BIN mesh       what the axes of a mesh send from one node to the other
 # Exits with 77 where nodes cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the nodes
 # shellcheck source=tests/chapters/21_cluster/script.sh
@@ -108,6 +109,19 @@ test_launcher() {
     launches " | --hosts=node0:2,node1:2" 19_checkpoint_failover --hosts=node0:2,node1:2
     local CUDA_ON_CPU=strict
     launches "mpirun --hostfile /run/hostfile -x CUDA_ON_CPU | " 09_all_reduce
+}
+
+# What each axis of a mesh (24_mesh) sends out of a node in a step: the bytes of its formula, and what headers, answers and heartbeats add. The
+# bits are one rank's, unless parts are on two nodes. The activations of a micro-batch have 8 KiB: two stages' ranks send them for 8, two
+# replicas' ranks send their gradients, and four parts add up activations in 8 (4 * 4 + 2) all-reduces.
+test_mesh() {
+    local mesh
+    up 2x2 -- sh -c 'for mesh in 1x2x2 2x1x2 1x1x4; do mpirun "$0/mesh" --steps 5 --mesh $mesh --csv "$1/$mesh.csv" || exit; done' "$bin" "$scratch"
+    ends_with 0
+    for mesh in 1x2x2,131072 2x1x2,217600 1x1x4,1179648; do
+        awk -F, -v formula="${mesh#*,}" 'NR == 2 && $NF >= formula && $NF < 1.4 * formula && ($5 == $6 || $3 == 4) { found = 1 }
+            END { exit !found }' "$scratch/${mesh%,*}.csv" || complain "${mesh/,/ should send }: $(cat "$scratch/${mesh%,*}.csv")"
+    done
 }
 
 # ---- That nothing is left
@@ -231,9 +245,9 @@ test_faults() {
     ends_with 0
 }
 
-if [[ $what == faults ]]; then
+if [[ $what != nodes ]]; then
     command -v mpirun >/dev/null || skip "no mpirun here"
-    test_faults
+    "test_$what"
 else
     test_bad_input
     test_nodes

@@ -102,8 +102,7 @@ TEST_CASE("mesh training: stages cost no bits, and whole matrices are close") {
 // gradient is as small as Adam's usual eps, Adam would make large numbers of its rounding.
 TEST_CASE("twin: the first weights, and the losses of two parts", "[.parallelize]") {
     const char *weights = std::getenv("MESH_WEIGHTS"), *path = std::getenv("MESH_LOSSES");
-    REQUIRE(weights != nullptr);
-    REQUIRE(path != nullptr);
+    REQUIRE((weights != nullptr && path != nullptr));
     const MeshPlan plan{
         .shape = {1, 1, 2}, .model = {}, .steps = 50, .sentences = 8, .micro_batches = 1};
     Device host(std::size_t{64} << 20);
