@@ -372,6 +372,20 @@ TEST_CASE("when the launcher is killed, its ranks end with it") {
     REQUIRE(nothing_is_left());
 }
 
+TEST_CASE("25 jobs at once do not disturb each other, and leave nothing behind") {
+    const std::set<std::string> before = shared_memory();
+    std::vector<std::future<ChildResult>> jobs;
+    for (int i = 0; i < 25; i++)
+        jobs.push_back(std::async(std::launch::async, [] { return start(launches(4)[0], {}); }));
+    for (auto& job : jobs) {
+        const ChildResult result = job.get();
+        REQUIRE(result.output == "world size 4, local 0/4 1/4 2/4 3/4\n");
+        REQUIRE(result.exit_code == 0);
+    }
+    REQUIRE(nothing_is_left());
+    REQUIRE(shared_memory() == before);
+}
+
 TEST_CASE("processes that are started by hand, with torchrun's variables") {
     Descriptor listener = listen_at("127.0.0.1", 0);
     const std::string port = std::to_string(port_of(listener));
