@@ -71,7 +71,7 @@ cat >"$book/chapters/glossary.md" <<'END'
 END
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
 printf 'struct A {\n    int first() {\n        return 1; // <\n    }\n};\n' >"$book/chapters/01_line/main.cu"
-touch "$book"/chapters/01_line/{read,other}.cu "$book"/chapters/02_kernels/{vector_add,race,tree}.cu
+touch "$book"/chapters/01_line/{read,other}.cu "$book"/chapters/02_kernels/{race,tree}.cu
 printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/overlap_link_timeline.svg"
 printf 'name,begin_ms,end_ms,rank,stream,overlap\nforward,1,2,0,compute,</script>\n' >"$book/plots/reference/overlap_link_timeline.csv"
 cat >"$book/chapters/01_line/README.md" <<'END'
@@ -110,7 +110,7 @@ END
 fence="\`\`\`"
 {
     printf '# 02 Kernels\n'
-    for title in 'By grid_range: element i is computed by' 'Two threads at the same time add 1 to a sum' 'The same kernel without these barriers'; do
+    for title in 'Two threads at the same time add 1 to a sum' 'The same kernel without these barriers'; do
         printf '\n%s\n' "$fence"text '$ ./book run 02' "$title ..." "$fence"
     done
 } >"$book/chapters/02_kernels/README.md"

@@ -18,7 +18,6 @@ SCRIPTS = ("kernels.js", "live.js", "live_figure.js")
 # The programs, and how the title of the printed table begins after which each stands.
 PAGE = "chapters/02_kernels/README"
 PROGRAMS = {
-    "vector_add": "By grid_range: element i is computed by",
     "race": "Two threads at the same time add 1 to a sum",
     "tree": "The same kernel without these barriers",
 }
@@ -61,9 +60,9 @@ def load_scripts(app, docname, template, context, doctree):
 
 def write(app):
     text = base64.b64encode(KERNELS.read_bytes()).decode()
-    lines = KERNELS.with_suffix(".json").read_text()
+    lines, runs = (KERNELS.with_name(name).read_text() for name in ("kernels.json", "runs.json"))
     (Path(app.outdir) / "_static/kernels.js").write_text(
-        f'window.bookKernels = "{text}";\nwindow.bookLines = {lines}')
+        f'window.bookKernels = "{text}";\nwindow.bookLines = {lines}window.bookRuns = {runs}')
 
 
 def setup(app):

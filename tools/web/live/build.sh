@@ -18,7 +18,7 @@ compile() {  # OBJECT SOURCE options...: beside the others
         "${@:3}" -c "$2" -o "$objects/$1.o" &
 }
 # Each access to memory is announced by a call, also a read that a write to the same place follows.
-for name in vector_add race tree; do
+for name in race tree; do
     compile "$name" "$root/chapters/02_kernels/$name.cu" -Xclang -fsanitize=thread -mllvm -tsan-distinguish-volatile=1 \
         -mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-instrument-read-before-write=1
 done
@@ -34,7 +34,7 @@ link "$made" ,--strip-all
 chmod 644 "$made"
 link "$objects/full.wasm"
 code=0x$(llvm-objdump-19 -h "$objects/full.wasm" | awk '$2 == "CODE" { print $4 }')
-llvm-objdump-19 -d "$objects/full.wasm" | awk '/^[0-9a-f]+ </ { is_kernel = /ddp::\(anonymous namespace\)::(add|sign|sum)_/ && !/cuda_on_cpu/ }
+llvm-objdump-19 -d "$objects/full.wasm" | awk '/^[0-9a-f]+ </ { is_kernel = /ddp::\(anonymous namespace\)::(add|sum)_/ && !/cuda_on_cpu/ }
     is_kernel && $0 ~ /\tcall\t/ { sub(":", "", $1); print "0x" $1 }' >"$objects/calls"
 while read -r call; do printf '%#x\n' $((call - code)); done <"$objects/calls" |
     llvm-symbolizer-19 --obj="$objects/full.wasm" | awk -v RS= -F'\n' '{ n = split($NF, place, ":"); print place[n - 1] }' >"$objects/lines"

@@ -32,8 +32,7 @@ PAGE("allocated") void page_allocated(const void* address, std::size_t bytes);
 [[noreturn]] PAGE("fails") void page_fails(const char* what);
 // These may suspend their caller.
 PAGE("runs")
-void page_runs(unsigned int blocks, unsigned int threads, bool cooperative, void* shared,
-               std::size_t bytes);
+void page_runs(unsigned int blocks, unsigned int threads, void* shared, std::size_t bytes);
 PAGE("barrier") void page_barrier(unsigned int line);
 PAGE("sleeps") void page_sleeps();
 PAGE("accesses") void page_accesses(const volatile void* address, std::size_t bytes, Access access);
@@ -61,7 +60,7 @@ void run(const cuda_on_cpu::PreparedKernel& kernel) {
     blockDim = kernel.shape.block;
     std::vector<std::byte> shared(kernel.shape.shared_bytes * gridDim.x);
     shared_memory = shared.data();
-    page_runs(gridDim.x, blockDim.x, kernel.shape.cooperative, shared.data(), shared.size());
+    page_runs(gridDim.x, blockDim.x, shared.data(), shared.size());
 }
 
 }  // namespace

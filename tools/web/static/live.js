@@ -1,6 +1,6 @@
 // A run of one of chapter 02's programs in the page: its kernels, compiled from the book's own files (tools/web/live), and a scheduler
 // for their threads. A CUDA thread is a call into WebAssembly that can be suspended; one that waits gives its turn to another.
-// Each turn is kept: who had it, which memory it read and wrote, what it waits for, and what all memory held afterwards.
+// Each turn is kept as plain data: who had it, which memory it read and wrote, what it waits for, what all memory held afterwards.
 "use strict";
 
 const canSuspend = () => typeof WebAssembly === "object" && "Suspending" in WebAssembly && "promising" in WebAssembly;
@@ -10,60 +10,36 @@ const accessKinds = ["read", "write", "atomic"];
 // The line of the kernel that has called, if this browser's stacks say where in the module a call stands (Safari's don't).
 const callingLine = () => [...Error().stack.matchAll(/wasm-function\[\d+\]:0x([0-9a-f]+)/g)].map(([, at]) => bookLines[parseInt(at, 16)]).find(Boolean);
 
-// The random order of the book's runtime on a CPU (common/cuda_on_cpu/src/block.cpp): the same seed gives the same order.
-class RandomOrder {
-  static bits = value => BigInt.asUintN(64, value);
-  constructor(seed) {
-    this.state = RandomOrder.bits(BigInt(seed) * 0x9E3779B97F4A7C15n + 1n);
-  }
-  static next(holder) {
-    let state = holder.state;
-    state ^= state >> 12n;
-    state ^= RandomOrder.bits(state << 25n);
-    state ^= state >> 27n;
-    holder.state = state;
-    return RandomOrder.bits(state * 0x2545F4914F6CDD1Dn);
-  }
-  // In place, each item with one that is not behind it.
-  shuffle(items) {
-    for (let i = items.length; i > 1; i--) {
-      const j = this.below(i);
-      [items[i - 1], items[j]] = [items[j], items[i - 1]];
-    }
-  }
-  below(count) {
-    return Number(RandomOrder.next(this) % BigInt(count));
-  }
-  // A coin decides whether the lanes of a warp stay together.
-  sort(threads) {
-    const salt = RandomOrder.next(this), byWarps = RandomOrder.next(this) >> 63n !== 0n;
-    const place = number => RandomOrder.next({ state: RandomOrder.bits(salt + RandomOrder.bits(BigInt(number)) * 0x9E3779B97F4A7C15n) });
-    const warp = thread => Math.floor(thread.index / 32);
-    const compare = (a, b) => (a < b ? -1 : Number(a > b));
-    threads.sort((a, b) => byWarps && warp(a) !== warp(b) ? compare(place(~warp(a)), place(~warp(b))) : compare(place(a.index), place(b.index)));
-  }
+// Returns a function whose numbers from 0 to 1 look random. The same seed gives the same ones.
+function randomNumbers(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let bits = Math.imul(seed ^ (seed >>> 15), seed | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
-// An array that the page shows, and where it lies. If it `isNew`, nobody has given its cells a value before the kernel does.
+// An array of ints that the page shows, and where it lies. If it `isNew`, nobody has given its cells a value before the kernel does.
 class ShownArray {
-  constructor({ name, type = "int", isNew = false }, address, bytes, memory) {
-    Object.assign(this, { name, type, address, bytes, memory });
-    this.cellBytes = type === "place" ? 8 : 4;
-    this.known = Array(bytes / this.cellBytes).fill(!isNew);
+  constructor({ name, isNew = false }, address, bytes, memory) {
+    Object.assign(this, { name, address, memory });
+    this.known = Array(bytes / 4).fill(!isNew);
     this.begins = [];
   }
   // Returns the cell's number, or undefined if the address is not in the array.
   indexOf(address) {
-    const at = address - this.address;
-    return at >= 0 && at < this.bytes ? Math.floor(at / this.cellBytes) : undefined;
+    const index = Math.floor((address - this.address) / 4);
+    return index in this.known ? index : undefined;
   }
   cell(index) {
-    const view = new DataView(this.memory.buffer, this.address + index * this.cellBytes, this.cellBytes);
-    if (this.type === "float") return view.getFloat32(0, true);
-    return this.type === "int" ? view.getInt32(0, true) : [view.getInt32(0, true), view.getInt32(4, true)];
+    return new Int32Array(this.memory.buffer, this.address)[index];
   }
   cells() {
     return this.known.map((isKnown, index) => (isKnown ? this.cell(index) : null));
+  }
+  placeOf(index) {
+    return this.known.length > 1 ? `${this.name}[${index}]` : this.name;
   }
 }
 
@@ -73,6 +49,7 @@ class ShownArray {
 class LiveRun {
   constructor(module, program, settings) {
     Object.assign(this, { module, program, settings, turns: [], arrays: [], threads: [], lines: new Set(), offers: [] });
+    this.random = randomNumbers(settings.seed);
     this.choices = [...settings.choices || []];
     this.unnamed = [...program.arrays];
   }
@@ -91,13 +68,14 @@ class LiveRun {
     this.wasm = (await WebAssembly.instantiate(this.module, { page, wasi_snapshot_preview1: nothing })).exports;
     this.wasm._initialize();
     const ended = new Promise((resolve, reject) => Object.assign(this, { stop: resolve, fail: reject }));
-    WebAssembly.promising(this.wasm[name])(...numbers).then(at => this.keepResult(at)).then(this.stop, this.fail);
+    WebAssembly.promising(this.wasm[name])(...numbers).then(sum => { this.sum = sum; }).then(this.stop, this.fail);
     await ended;
     return this;
   }
-  keepResult(at) {
-    const ints = new Int32Array(this.wasm.memory.buffer, at);
-    this.result = [...ints.slice(1, 1 + ints[0])];
+  // What is kept of a run, for browsers in which none can be.
+  toJSON() {
+    const { settings, turns, sum } = this, threads = this.threads.map(({ number, block, index }) => ({ number, block, index }));
+    return { settings, turns, sum, threads, arrays: this.arrays.map(({ name, begins }) => ({ name, begins })), lines: [...this.lines], offers: [] };
   }
   text(at) {
     const bytes = new Uint8Array(this.wasm.memory.buffer, at);
@@ -119,7 +97,7 @@ class LiveRun {
     this.turn = null;
     this.turns.push({ ...turn, how, line,
       standsAt: threads.map(({ line }) => line), states: threads.map(({ state }) => state),
-      memory: new Map(this.arrays.map(array => [array.name, array.cells()])) });
+      memory: Object.fromEntries(this.arrays.map(array => [array.name, array.cells()])) });
   }
 
   // ---- Memory
@@ -136,7 +114,8 @@ class LiveRun {
       this.running.line = line;
       const index = array.indexOf(address);
       array.known[index] ||= kind !== "read";
-      this.turn.accesses.push({ array, index, kind, before: array.cell(index), racesWith: this.raceOf(array, index, kind) });
+      this.turn.accesses.push({ array: array.name, index, place: array.placeOf(index), kind, before: array.cell(index),
+        racesWith: this.raceOf(array, index, kind) });
     };
     const isOver = this.settings.eachAccess && this.turn.accesses.length;
     return isOver ? this.suspend("goes on").then(note) : note();
@@ -144,55 +123,46 @@ class LiveRun {
   // An access is announced before it happens: its value is there at the thread's next call.
   settle() {
     const access = this.turn?.accesses.at(-1);
-    if (access) access.after ??= access.array.cell(access.index);
+    if (access) access.after ??= this.arrays.find(({ name }) => name === access.array).cell(access.index);
   }
-  // Returns the thread that has touched the same place with nothing in between that puts its access before this one: neither a
+  // Returns the number of the thread that has touched the same place with nothing in between that puts its access before this one: neither a
   // barrier, nor that both are atomic, nor that both only read.
   raceOf(array, index, kind) {
-    const thread = this.turn.who;
+    const thread = this.running;
     const place = `${array.name} ${index}`, here = this.touched.get(place) || [];
     this.touched.set(place, [...here, { thread, kind, meetings: thread.meetings }]);
     return here.find(other => other.thread !== thread && (other.kind !== kind || kind === "write") &&
-      !(other.thread.block === thread.block && other.meetings < thread.meetings))?.thread;
+      !(other.thread.block === thread.block && other.meetings < thread.meetings))?.thread.number;
   }
 
   // ---- Threads
 
-  // Runs a kernel: block after block, as the book's runtime on a CPU does, or all at once.
-  async runKernel(blocks, threads, cooperative, shared, bytes) {
-    const { order, eachAccess, seed } = this.settings;
+  // Runs a kernel, all blocks at the same time.
+  async runKernel(blocks, threads, shared, bytes) {
     if (this.program.shared) this.show(this.program.shared, shared, bytes);
-    this.random = order === "random" && new RandomOrder(seed);
     this.touched = new Map();
     this.come = new Map();  // block -> its threads that are at the barrier
     this.threads = Array.from({ length: blocks * threads }, (_, number) =>
       ({ number, block: Math.floor(number / threads), index: number % threads, state: "new", meetings: 0 }));
     this.stacks ??= (this.wasm.malloc((this.threads.length + 1) * stackBytes) + 15) & ~15;
-    let groups = Array.from({ length: blocks }, (_, block) => this.threads.filter(thread => thread.block === block));
-    if (this.random) this.random.shuffle(groups);
-    if (order === "reversed") groups = groups.reverse().map(group => group.reverse());
     for (const array of this.arrays) array.begins = array.cells();
-    if (cooperative || eachAccess || order === "hand") groups = [groups.flat()];
-    for (const group of groups) await this.runTogether(group);
-  }
-  async runTogether(threads) {
     this.ready = [];
-    this.makeReady(threads);
+    this.makeReady(this.settings.order === "reversed" ? [...this.threads].reverse() : this.threads);
     while (this.ready.length) {
       const thread = await this.next();
       this.ready = this.ready.filter(other => other !== thread);
       await this.giveTurn(thread);
     }
-    if (threads.some(({ state }) => state !== "ends")) throw Error("Some threads wait at a barrier that others never reach.");
+    if (this.threads.some(({ state }) => state !== "ends")) throw Error("Some threads wait at a barrier that others never reach.");
   }
   makeReady(threads) {
-    this.ready.push(...threads);
-    if (this.random) this.random.sort(this.ready);
+    const isRandom = this.settings.order === "random", places = new Map(threads.map(thread => [thread, isRandom ? this.random() : 0]));
+    this.ready.push(...[...threads].sort((a, b) => places.get(a) - places.get(b)));
   }
   next() {
     const { order, eachAccess } = this.settings;
     if (order === "hand") return this.chosen(this.ready.map(thread => thread.number));
-    return this.ready[this.random && eachAccess ? this.random.below(this.ready.length) : 0];
+    return this.ready[order === "random" && eachAccess ? Math.floor(this.ready.length * this.random()) : 0];
   }
   // Returns the reader's choice. What has not been chosen yet is for the next run: this one stops here for good.
   chosen(candidates) {
@@ -205,7 +175,7 @@ class LiveRun {
 
   // Returns when the thread has ended or waits.
   giveTurn(thread) {
-    this.turn = { who: thread, accesses: [] };
+    this.turn = { who: thread.number, accesses: [] };
     this.running = thread;
     return new Promise(over => {
       thread.isOver = over;

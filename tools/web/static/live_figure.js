@@ -5,29 +5,10 @@ const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, i) =>
 const threadOrders = [["by hand", "hand"], ["forward", "forward"], ["reversed", "reversed"], ["random", "random"]];
 const seed = { name: "seed", label: "seed", options: upTo(0, 20), first: 3, of: ({ order }) => order === "random" };
 const turnOf = first => ({ name: "eachAccess", label: "a turn ends", options: [["where the thread must wait", false], ["after each access", true]], first });
-const rightOrWrong = (sum, right) => `The sum is ${sum}; right is ${right}.`;
-const withoutThread = places => {
-  const missed = places.flatMap((place, i) => (place[0] < 0 ? [i] : []));
-  return missed.length ? `No thread has computed ${missed.length > 1 ? "elements" : "element"} ${listed(missed)}.` : "Every element has its thread.";
-};
-const pairs = ints => Array.from({ length: ints.length / 2 }, (_, i) => [ints[2 * i], ints[2 * i + 1]]);
 
 // Each: the file, the fields of choices (`of` says when a field applies), what to start, which arrays are shown, in the order in
-// which the program allocates them (null: not shown), and what is said in the end.
+// which the program allocates them, a task, and which sum is right.
 const livePrograms = {
-  vector_add: {
-    fields: [
-      { name: "kernel", label: "kernel", options: [["add_elements", "add"], ["sign_by_index", "by_index"], ["sign_by_grid_range", "by_grid_range"]] },
-      { name: "n", label: "elements", options: upTo(1, 16), first: 10 },
-      { name: "blocks", label: "blocks", options: upTo(1, 4), first: 3, of: ({ kernel }) => kernel !== "add" },
-      { name: "threads", label: "threads in a block", options: upTo(1, 8), first: 4 },
-      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
-    ],
-    start: ({ kernel, n, blocks, threads }) => [kernel, n, blocks, threads],
-    arrays: ({ kernel }) => kernel === "add" ? [{ name: "a", type: "float" }, { name: "b", type: "float" }, { name: "sum", type: "float", isNew: true }] :
-      [{ name: "places", type: "place" }],
-    verdict: ({ kernel }, result) => (kernel === "add" ? `The sums are ${listed(result)}.` : withoutThread(pairs(result))),
-  },
   race: {
     fields: [
       { name: "kernel", label: "two threads add", options: [["1 and 2", "race"], ["1, several times, in two blocks", "ones"]] },
@@ -37,9 +18,9 @@ const livePrograms = {
       { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
     ],
     start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
-    arrays: () => [{ name: "sum" }],
+    arrays: [{ name: "sum" }],
     task: ["Can you make the sum 1? Give the turns by hand.", (sum, races) => sum === 1 && races],
-    verdict: ({ kernel, additions }, [sum]) => rightOrWrong(sum, kernel === "race" ? 3 : 2 * additions),
+    right: ({ kernel, additions }) => (kernel === "race" ? 3 : 2 * additions),
   },
   tree: {
     fields: [
@@ -49,26 +30,24 @@ const livePrograms = {
       { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
     ],
     start: ({ kernel, threads }) => ["tree", kernel, threads],
-    arrays: () => [{ name: "values" }, { name: "sum", isNew: true }],
+    arrays: [{ name: "values" }, { name: "sum", isNew: true }],
     shared: { name: "partial", isNew: true },
     task: ["Take one barrier away. In which order does the sum become 11?", (sum, races) => sum === 11 && races],
-    verdict: ({ threads }, [sum]) => rightOrWrong(sum, threads * (threads + 1) / 2),
+    right: ({ threads }) => threads * (threads + 1) / 2,
   },
 };
 
 // ---- Words
 
-const cellText = value => (value === null ? "" : Array.isArray(value) ? (value[0] < 0 ? "–" : `${value[0]}.${value[1]}`) : String(value));
 // What is said several times is said once: "a", "b twice", "c 3 times".
 const counted = texts => unique(texts).map(text => {
   const times = texts.filter(other => other === text).length;
   return times === 1 ? text : `${text} ${times === 2 ? "twice" : `${times} times`}`;
 });
-const placeOf = ({ array, index }) => (array.known.length > 1 ? `${array.name}[${index}]` : array.name);
 const doing = {
-  read: list => `reads ${listed(counted(list.map(access => `${placeOf(access)} (${cellText(access.after)})`)))}`,
-  write: list => `writes ${listed(counted(list.map(access => `${cellText(access.after)} to ${placeOf(access)}`)))}`,
-  atomic: list => list.map(access => `changes ${placeOf(access)} from ${cellText(access.before)} to ${cellText(access.after)} in one access`).join(", "),
+  read: list => `reads ${listed(counted(list.map(({ place, after }) => `${place} (${after})`)))}`,
+  write: list => `writes ${listed(counted(list.map(({ place, after }) => `${after} to ${place}`)))}`,
+  atomic: list => list.map(({ place, before, after }) => `changes ${place} from ${before} to ${after} in one access`).join(", "),
 };
 // Returns what was done, in the order in which it was: "reads a (1) and b (2), writes 3 to c".
 function accessesInWords(accesses) {
@@ -88,6 +67,8 @@ const glyphs = { waits: "‖", sleeps: "z", ends: "✓" };
 const states = { waits: "waits at a barrier", sleeps: "sleeps", ends: "has come to its end" };
 const strokes = { read: blue, write: vermilion, atomic: green };
 
+const cannot = "This browser can't run the kernel here; one with JavaScript Promise Integration can: Chromium since 137, Firefox since 153, Safari since 27.";
+
 class LiveFigure extends Player {
   static module = null;  // the promise of the compiled kernels, which all figures share
 
@@ -96,8 +77,9 @@ class LiveFigure extends Player {
     this.program = livePrograms[figure.dataset.program];
     this.file = `chapters/02_kernels/${figure.dataset.program}.cu`;
     this.source = JSON.parse(figure.querySelector("script").textContent);
-    this.without = new Set();  // the lines whose barriers are taken away
-    this.values = Object.fromEntries(this.program.fields.map(({ name, options, first }) => [name, first ?? options[0][1]]));
+    this.recorded = canSuspend() ? null : bookRuns[figure.dataset.program];
+    this.without = new Set(this.recorded?.settings.without);  // the lines whose barriers are taken away
+    this.values = this.recorded?.settings || Object.fromEntries(this.program.fields.map(({ name, options, first }) => [name, first ?? options[0][1]]));
     this.build();
     this.start();
   }
@@ -115,14 +97,15 @@ class LiveFigure extends Player {
     const form = controls(), name = this.linkTo("", this.file.split("/").at(-1));
     form.append(...this.fields.map(({ label }) => label));
     this.barriers = controls();
-    this.figure.prepend(made("figcaption", {}, "Run it here: ", name), form, this.barriers);
+    const caption = this.recorded ? `${cannot} This is a recorded run of ` : "Run it here: ";
+    this.figure.prepend(made("figcaption", {}, caption, name), form, this.barriers);
     const says = "the kernel, and who is on which line";
     this.code = made("pre", { className: "kernel", tabIndex: 0, ariaLabel: says });
     this.canvas.svg.before(this.code);
     this.hand = controls({ role: "group", ariaLabel: "whose turn it is" });
     this.hand.classList.add("hand");
     this.says.before(this.hand);
-    if (this.program.task) this.says.before(made("p", { className: "task" }, this.program.task[0]));
+    if (!this.recorded) this.says.before(made("p", { className: "task" }, this.program.task[0]));
     this.from.textContent = "The book's own file, compiled for this page.";
     this.figure.hidden = false;
   }
@@ -166,18 +149,18 @@ class LiveFigure extends Player {
   }
   markLines({ standsAt = [], states, who } = {}) {
     for (const line of this.code.children) {
-      const there = this.run.threads.filter(thread =>
-        standsAt[thread.number] === Number(line.dataset.line) && (thread === who || states[thread.number] !== "ends"));
+      const there = this.run.threads.filter(({ number }) =>
+        standsAt[number] === Number(line.dataset.line) && (number === who || states[number] !== "ends"));
       const numbers = there.map(({ block, index }) => (this.run.threads.at(-1).block ? `${block}.${index}` : index));
       line.dataset.threads = numbers.length > 4 ? `${numbers[0]} … ${numbers.at(-1)}` : numbers.join(" ");
-      line.className = there.includes(who) ? "shown" : "";
+      line.className = there.some(({ number }) => number === who) ? "shown" : "";
     }
   }
 
   // By hand: a button for each thread.
   offerTurns() {
     const isByHand = this.values.order === "hand";
-    const names = this.run.threads.map(thread => this.nameOf(thread));
+    const names = this.run.threads.map(({ number }) => this.nameOf(number));
     this.hand.hidden = !isByHand;
     if (!isByHand || this.hand.dataset.names === String(names)) return;
     this.hand.dataset.names = names;
@@ -194,10 +177,9 @@ class LiveFigure extends Player {
 
   // Runs the program from its beginning; by hand: as far as the reader has said whose turn it is.
   async start(choices = []) {
-    const run = new LiveRun(await LiveFigure.module, { ...this.program, arrays: this.program.arrays(this.values) },
-      { ...this.values, without: [...this.without], choices });
+    const run = this.recorded || new LiveRun(await LiveFigure.module, this.program, { ...this.values, without: [...this.without], choices });
     this.asked = run;
-    await run.start(...this.program.start(this.values)).catch(error => { run.failed = error.message; });
+    await run.start?.(...this.program.start(this.values)).catch(error => { run.failed = error.message; });
     if (run !== this.asked) return;  // the reader has asked for another one since
     this.run = run;
     this.choices = choices;
@@ -211,11 +193,11 @@ class LiveFigure extends Player {
     this.offerLines();
     const legend = Object.entries({ read: "read", write: "written", atomic: "changed by an atomic" }).map(([kind, text]) => [strokes[kind], text]);
     legend.push(...Object.entries(states).map(([state, text]) => ["", `${glyphs[state]} ${text}`]));
-    if (run.arrays.some(({ type }) => type === "place")) legend.push(["", "1.3 by block 1, thread 3"]);
     this.show({
       steps: run.turns.length + 1, height: width => this.draft(width).height, draw: (canvas, step) => this.drawTurn(canvas, step),
       says: step => this.sentence(step), legend,
-    }, this.values.order === "hand" ? run.turns.length : 0);
+    }, run.turns.length);
+    if (this.recorded) for (const field of this.figure.querySelectorAll("select, input[type=checkbox]")) field.disabled = true;
     this.figure.live = this;
   }
   go(step) {
@@ -245,7 +227,7 @@ class LiveFigure extends Player {
     const blocks = run.threads.length ? run.threads.at(-1).block + 1 : 0, size_of_block = run.threads.length / blocks;
     for (let block = 0; block < blocks; block++)
       add(blocks > 1 ? `block ${block}` : "threads", size_of_block, 34, { threads: run.threads.slice(block * size_of_block, (block + 1) * size_of_block) });
-    for (const array of run.arrays) add(array.name, array.known.length, 26, { array });
+    for (const array of run.arrays) add(array.name, array.begins.length, 26, { array });
     return { rows, left, size, height: y };
   }
   drawTurn(canvas, step) {
@@ -263,41 +245,41 @@ class LiveFigure extends Player {
     }
   }
   drawCell(canvas, x, { array, y, high, size }, index, turn) {
-    const value = turn ? turn.memory.get(array.name)?.[index] : array.begins[index];
-    const kinds = new Set(turn?.accesses.filter(access => access.array === array && access.index === index).map(({ kind }) => kind));
+    const value = turn ? turn.memory[array.name][index] : array.begins[index];
+    const kinds = new Set(turn?.accesses.filter(access => access.array === array.name && access.index === index).map(({ kind }) => kind));
     [...kinds].forEach((kind, i) => canvas.box(x + 1 + 3 * i, y + 1 + 3 * i, size - 6 - 6 * i, high - 2 - 6 * i, "none", "", { stroke: strokes[kind], "stroke-width": 2.5 }));
-    canvas.text(x + size / 2 - 2, y + 18, cellText(value ?? null), { "text-anchor": "middle", "font-size": 12 });
+    canvas.text(x + size / 2 - 2, y + 18, value ?? "", { "text-anchor": "middle", "font-size": 12 });
   }
   drawThread(canvas, x, { y, high, size }, thread, turn) {
     const state = turn ? turn.states[thread.number] : "new";
-    if (turn?.who === thread) canvas.box(x + 1, y + 1, size - 6, high - 2, "#8884", "", { stroke: "currentColor", "stroke-width": 2.5 });
+    if (turn?.who === thread.number) canvas.box(x + 1, y + 1, size - 6, high - 2, "#8884", "", { stroke: "currentColor", "stroke-width": 2.5 });
     canvas.text(x + size / 2 - 2, y + 14, thread.index, { "text-anchor": "middle", "font-size": 12 });
     canvas.text(x + size / 2 - 2, y + 28, glyphs[state] || "", { "text-anchor": "middle", "font-size": 11 });
   }
 
   // ---- The sentence
 
-  nameOf(thread) {
-    const several = this.run.threads.at(-1).block > 0;
-    return `thread ${thread.index}${several ? ` of block ${thread.block}` : ""}`;
+  nameOf(number) {
+    const { block, index } = this.run.threads[number];
+    return `thread ${index}${this.run.threads.at(-1).block ? ` of block ${block}` : ""}`;
   }
   sentence(step) {
     const { run, program } = this, isEnd = step === this.last;
     const words = [step ? this.turnInWords(run.turns[step - 1]) : "No thread has had a turn yet."];
     if (isEnd && run.failed) words.push(run.failed);
-    if (isEnd && run.result) words.push(program.verdict(this.values, run.result), this.racesInWords());
-    if (isEnd && run.result && program.task?.[1](run.result[0], this.races())) words.push("You have solved the task.");
+    if (isEnd && run.sum !== undefined) words.push(`The sum is ${run.sum}; right is ${program.right(this.values)}.`, this.racesInWords());
+    if (isEnd && !this.recorded && program.task[1](run.sum, this.races())) words.push("You have solved the task.");
     if (isEnd && run.open) words.push("Whose turn is it now?");
     return words.filter(Boolean).join(" ");
   }
   turnInWords({ who, accesses, how, line }) {
     const name = this.nameOf(who), parts = [accessesInWords(accesses), ...endings[how](line)].filter(Boolean);
-    const race = accesses.find(({ racesWith }) => racesWith);
-    const raceWords = race ? ` What it does to ${placeOf(race)} races with ${this.nameOf(race.racesWith)}: nothing puts one before the other.` : "";
+    const race = accesses.find(({ racesWith }) => racesWith !== undefined);
+    const raceWords = race ? ` What it does to ${race.place} races with ${this.nameOf(race.racesWith)}: nothing puts one before the other.` : "";
     return `${name[0].toUpperCase()}${name.slice(1)} ${listed(parts)}.${raceWords}`;
   }
   races() {
-    return this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith)).length;
+    return this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith !== undefined)).length;
   }
   racesInWords() {
     const races = this.races();
@@ -305,15 +287,5 @@ class LiveFigure extends Player {
   }
 }
 
-// A browser that cannot suspend WebAssembly's calls has what the book's own run has printed, above the figure.
-const liveFigures = document.querySelectorAll("figure.live");
-if (canSuspend()) {
-  LiveFigure.module = WebAssembly.compile(Uint8Array.from(atob(window.bookKernels), letter => letter.charCodeAt(0)));
-  for (const figure of liveFigures) new LiveFigure(figure);
-} else {
-  for (const figure of liveFigures) {
-    figure.append("This browser can't run the kernel here, turn by turn. One with JavaScript Promise Integration can: Chromium since 137, Firefox since " +
-      "153, Safari since 27. The table above is a run of it.");
-    figure.hidden = false;
-  }
-}
+if (canSuspend()) LiveFigure.module = WebAssembly.compile(Uint8Array.from(atob(bookKernels), letter => letter.charCodeAt(0)));
+for (const figure of document.querySelectorAll("figure.live")) new LiveFigure(figure);
