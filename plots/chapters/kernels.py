@@ -28,7 +28,7 @@ def draw_kernels_warps(measured):
             *(map(int, measured.text(name)) for name in ("step", "thread"))))
     threads = (max(thread for _, _, thread in rows) // 32 + 1) * 32
     kinds = {
-        "adds": BLUE, "idle, but its warp is busy": "#d9dbdf",
+        "adds": BLUE, "idle, but its warp is busy": "#a4a9b1",
         "idle, as its whole warp is": "#f4f5f6"
     }
     for panel, order in zip(panels, ("interleaved", "sequential")):
