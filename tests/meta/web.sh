@@ -13,11 +13,6 @@ sphinx() {  # BUILDER BOOK FOLDER options...
     "$python" -m sphinx -q -W --keep-going -c "$root/tools/web" -d "$scratch/doctrees" -b "$1" "${@:4}" "$2" "$3" &>"$scratch/said"
 }
 makes() { sphinx "$@" || complain "$1 of $2 is not made without a warning: $(cat "$scratch/said")"; }
-check_epub() {  # FOLDER: each page is XML, or no reader opens it
-    find "$1" -name '*.xhtml' -exec "$python" -c 'import sys, xml.sax
-for page in sys.argv[1:]: xml.sax.parse(page, xml.sax.ContentHandler())' {} + &>"$scratch/said" ||
-        complain "no reader opens a page of the EPUB: $(tail -n 1 "$scratch/said")"
-}
 
 # ---- The book
 site=$scratch/site
@@ -38,7 +33,9 @@ lost=$(grep -rL 'README.html">DDP by Hand</a>' "$site/source" | head -n 3)
 loading=$(grep -rl 'kernels.js' "$site" --include '*.html')
 [[ $loading == "$site/chapters/02_kernels/README.html" ]] || complain "not only chapter 02 loads kernels that run in the page: $loading"
 makes epub "$root" "$scratch/book_epub" -j 2
-check_epub "$scratch/book_epub"
+find "$scratch/book_epub" -name '*.xhtml' -exec "$python" -c 'import sys, xml.sax
+for page in sys.argv[1:]: xml.sax.parse(page, xml.sax.ContentHandler())' {} + &>"$scratch/said" ||
+    complain "a page of the EPUB is no XML, so that no reader opens it: $(tail -n 1 "$scratch/said")"
 for readme in chapters/[0-9]*/README.md; do
     page=$site/${readme%.md}.html
     [[ -s $scratch/book_epub/${readme%.md}.xhtml ]] || complain "the EPUB lacks $readme"

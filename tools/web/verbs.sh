@@ -12,7 +12,7 @@ web() {  # [--open] [--pdf] [--public]
         esac
     done
     folder=$root/build/web log=$folder/book.log
-    [[ ! $pdf ]] || require_chromium
+    [[ ! $pdf ]] || command -v chromium >/dev/null || fail "--pdf prints with Chromium: apt install chromium"
     lock_folder
     prepare_sphinx
     sphinx html "the web edition" "$site" "${public[@]}"
@@ -59,7 +59,6 @@ sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fa
     }
 }
 
-require_chromium() { command -v chromium >/dev/null || fail "--pdf prints with Chromium: apt install chromium"; }
 print_book() {
     sphinx singlehtml "one long page" "$folder/page" -D html_theme=basic -D html_theme_options.nosidebar=1 \
         -D html_css_files=print.css -D html_js_files=

@@ -315,14 +315,6 @@ class Reader(Browser):
             self.assertIn(f"{SITE}/{page}", link.get_attribute("href"), words)
             self.assertIn(words.split()[0].lower(), first.text.lower().replace("_", "-"))
 
-    def test_dark_and_light_are_a_click_away(self):
-        self.open(PAGES[0])
-        self.run_in_page("document.querySelector('button.theme-toggle').click()")
-        theme = self.ask("document.body.dataset.theme")
-        self.assertNotEqual(theme, "auto")
-        self.browser.get(f"file://{next((SITE / 'source').rglob('*.hpp.html'))}")
-        self.assertEqual(self.ask("document.body.dataset.theme"), theme)
-
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -94,7 +94,7 @@ class Live(Browser):
             self.assertTrue(lost - {right}, "nothing is lost")
 
     def test_a_task_that_is_solved_is_said_to_be(self):
-        self.runs("race", "hand", kernel="race", atomic=0, eachAccess=False)
+        self.runs("race", "by hand", kernel="race", atomic=0, eachAccess=False)
         _, says = self.take("race", 0, 1, 1, 0)
         self.assertIn("The sum is 1; right is 3.", says)
         self.assertIn("You have solved the task.", says)
@@ -123,7 +123,7 @@ class Live(Browser):
         self.assertEqual(line.strip(), "partial[thread] = values[thread];")
 
     def test_by_hand_with_the_keyboard(self):
-        self.runs("tree", "hand", kernel=1, threads=4, eachAccess=False)
+        self.runs("tree", "by hand", kernel=1, threads=4, eachAccess=False)
         figure = self.figure("tree")
 
         def button(number):

@@ -1,9 +1,4 @@
-"""Blocks that a comment describes: an excerpt gets a caption that links its file.
-
-    <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->   the block below is from that file
-    <!-- output: ./book run 07 --quick -->                the block below is what a terminal shows
-"""
-import os
+"""Excerpts: the block below <!-- excerpt: 09_all_reduce/ring.cu: void ring( --> links its file."""
 import re
 from pathlib import Path
 
@@ -15,7 +10,6 @@ from . import sources
 
 LOGGER = logging.getLogger(__name__)
 EXCERPT = re.compile(r"<!-- excerpt: (\S+): ")
-OUTPUT = re.compile(r"<!-- (slow )?(output|measured): ")
 
 
 class excerpt(nodes.General, nodes.Element):
@@ -40,11 +34,8 @@ class ReadComments(SphinxTransform):
             if not text.startswith("<!--"):
                 continue
             block = comment.next_node(descend=False, siblings=True)
-            if isinstance(block, nodes.literal_block):
-                if found := EXCERPT.match(text):
-                    self.caption(block, found[1])
-                elif OUTPUT.match(text):
-                    block["language"] = "console"
+            if isinstance(block, nodes.literal_block) and (found := EXCERPT.match(text)):
+                self.caption(block, found[1])
             comment.parent.remove(comment)
 
     def caption(self, block, name):
@@ -67,8 +58,8 @@ def visit_excerpt(self, node):
     name = self.encode(node["name"])
     which = f"line {first}" if first == last else f"lines {first} to {last}"
     if self.builder.name == "html":
-        page = os.path.dirname(self.builder.current_docname)
-        href = os.path.relpath(f"source/{node['path']}.html", page)
+        page = self.builder.current_docname
+        href = self.builder.get_relative_uri(page, f"source/{node['path']}")
         self.body.append(f'<figure class="excerpt"><figcaption><a href="{href}#L{first}">{name}</a>'
                          f"<span>{which}</span></figcaption>")
     else:

@@ -13,7 +13,6 @@ from . import recordings
 
 LOGGER = logging.getLogger(__name__)
 KERNELS = Path(__file__).resolve().parents[1] / "live/kernels.wasm"
-SCRIPTS = ("kernels.js", "live.js", "live_figure.js")
 
 # The programs, and how the title of the printed table begins after which each stands.
 PAGE = "chapters/02_kernels/README"
@@ -54,7 +53,7 @@ def visit_live(self, node):
 
 def load_scripts(app, docname, template, context, doctree):
     if app.builder.name == "html" and doctree and next(doctree.findall(live), None):
-        for name in SCRIPTS:
+        for name in ("kernels.js", "live.js", "live_figure.js"):
             app.add_js_file(name, priority=900, defer="defer")  # after recording.js
 
 

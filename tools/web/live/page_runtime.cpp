@@ -1,21 +1,12 @@
-// A second implementation of the runtime's headers (common/cuda_on_cpu/include), for a page. It has
-// what the page's kernels need.
-//
-//     host           a call into WebAssembly, which the page may suspend
-//     stream         a kernel runs when it is launched, and the host waits for it
-//     CUDA thread    a call of its own, which the page suspends at a barrier, in __nanosleep, or
-//                    at each access to memory
-//
-// The page (static/live.js) decides whose turn it is. It needs no fibers: the browser suspends
-// calls (JavaScript Promise Integration), and the page gives each CUDA thread a stack in memory.
-// The kernels are compiled with -fsanitize=thread, so that the compiler announces each of their
-// accesses by a call; those calls are here, too.
+// A second implementation of the runtime's headers (common/cuda_on_cpu/include), for a page: what
+// its kernels need. The host is a call into WebAssembly, and a CUDA thread a call of its own, with
+// a stack in memory. The page (static/live.js) suspends them at a barrier, in __nanosleep, or at
+// each access to memory, and decides whose turn it is. A launch returns when its kernel has ended.
 #include <cuda_runtime.h>
 #include <cuda_on_cpu/settings.hpp>
 
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <vector>
 
 [[gnu::tls_model("local-exec")]] constinit thread_local uint3 threadIdx{};
@@ -29,7 +20,6 @@
 enum class Access { read, write, atomic };
 extern "C" {
 PAGE("allocated") void page_allocated(const void* address, std::size_t bytes);
-[[noreturn]] PAGE("fails") void page_fails(const char* what);
 // These may suspend their caller.
 PAGE("runs")
 void page_runs(unsigned int blocks, unsigned int threads, void* shared, std::size_t bytes);
@@ -93,34 +83,29 @@ const Settings& settings() {
 
 // ---- Streams
 
-// The host waits for each piece of work, so that nothing is ever left in a stream.
-struct CUstream_st {};
+// The host waits for each piece of work, so that nothing is ever left in a stream. Nothing is
+// allocated where something has been freed, since the page knows arrays by their addresses.
+#define NOTHING_TO_DO(name, ...)    \
+    cudaError_t name(__VA_ARGS__) { \
+        return cudaSuccess;         \
+    }
+NOTHING_TO_DO(cudaStreamSynchronize, cudaStream_t)
+NOTHING_TO_DO(cudaStreamDestroy, cudaStream_t)
+NOTHING_TO_DO(cudaEventCreateWithFlags, cudaEvent_t*, unsigned int)
+NOTHING_TO_DO(cudaEventRecord, cudaEvent_t, cudaStream_t)
+NOTHING_TO_DO(cudaEventDestroy, cudaEvent_t)
+NOTHING_TO_DO(cudaFree, void*, cuda_on_cpu::Where)
 
+struct CUstream_st {};
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = *greatest = 0;
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
-    *stream = new CUstream_st;
+    static CUstream_st only;
+    *stream = &only;
     return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    delete stream;
-    return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-    return cudaSuccess;
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned int) {
-    return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t) {
-    return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
-    return cudaSuccess;
-}
-
 cudaError_t cuda_on_cpu::enqueue_kernel(cudaStream_t, PreparedKernel& kernel, std::size_t,
                                         PreparedKernel* (*)(void*, PreparedKernel&),
                                         const void* const*, int) {
@@ -135,10 +120,6 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes, cuda_on_cpu::Where) {
     if (*pointer == nullptr)
         return cudaErrorMemoryAllocation;
     page_allocated(*pointer, bytes);
-    return cudaSuccess;
-}
-// Nothing is allocated anew in its place: the page knows arrays by their addresses.
-cudaError_t cudaFree(void*, cuda_on_cpu::Where) {
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
@@ -156,26 +137,25 @@ const char* cudaGetErrorString(cudaError_t error) {
     return error == cudaSuccess ? "no error" : "out of memory";
 }
 
-// A throw ends the run: the page shows what was thrown.
+// Nothing is thrown but for want of memory. A trap ends the run, and the page says that it did.
 extern "C" {
 void* __cxa_allocate_exception(std::size_t bytes) noexcept {
     return std::malloc(bytes);
 }
 void __cxa_free_exception(void*) noexcept {}
-[[noreturn]] void __cxa_throw(void* thrown, void*, void (*)(void*)) {
-    page_fails(static_cast<std::exception*>(thrown)->what());
+[[noreturn]] void __cxa_throw(void*, void*, void (*)(void*)) {
+    __builtin_trap();
 }
 // In place of the libraries' own, which would bring printf and more: a fifth of the file.
-[[noreturn]] void abort_message(const char* what, ...) {
-    page_fails(what);
+[[noreturn]] void abort_message(const char*, ...) {
+    __builtin_trap();
 }
+}
+void std::__libcpp_verbose_abort(const char*, ...) {
+    __builtin_trap();
 }
 
-void std::__libcpp_verbose_abort(const char* what, ...) {
-    page_fails(what);
-}
-
-// ---- Accesses: the compiler calls these (compiler-rt's tsan_interface.h)
+// ---- Accesses: -fsanitize=thread has the compiler call these (compiler-rt's tsan_interface.h)
 
 #define ANNOUNCED(bytes, form, access, kind)                           \
     void __tsan_##form##access##bytes(void* address) {                 \

@@ -5,20 +5,9 @@
 
 const canSuspend = () => typeof WebAssembly === "object" && "Suspending" in WebAssembly && "promising" in WebAssembly;
 const stackBytes = 16384;
-const accessKinds = ["read", "write", "atomic"];
 
 // The line of the kernel that has called, if this browser's stacks say where in the module a call stands (Safari's don't).
 const callingLine = () => [...Error().stack.matchAll(/wasm-function\[\d+\]:0x([0-9a-f]+)/g)].map(([, at]) => bookLines[parseInt(at, 16)]).find(Boolean);
-
-// Returns a function whose numbers from 0 to 1 look random. The same seed gives the same ones.
-function randomNumbers(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let bits = Math.imul(seed ^ (seed >>> 15), seed | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 // An array of ints that the page shows, and where it lies. If it `isNew`, nobody has given its cells a value before the kernel does.
 class ShownArray {
@@ -44,12 +33,12 @@ class ShownArray {
 }
 
 // `program` says which arrays are shown, in the order in which they are allocated. Settings: order ("forward", "reversed", "random",
-// "hand"), seed, eachAccess (a turn is one access to memory), without (the lines whose barriers are taken away), choices (whose turns
+// "by hand"), seed, eachAccess (a turn is one access to memory), without (the lines whose barriers are taken away), choices (whose turns
 // by hand).
 class LiveRun {
   constructor(module, program, settings) {
     Object.assign(this, { module, program, settings, turns: [], arrays: [], threads: [], lines: new Set(), offers: [] });
-    this.random = randomNumbers(settings.seed);
+    this.luck = Math.imul(settings.seed, 0x9e3779b1);
     this.choices = [...settings.choices || []];
     this.unnamed = [...program.arrays];
   }
@@ -58,28 +47,22 @@ class LiveRun {
   async start(name, ...numbers) {
     const page = {
       allocated: (address, bytes) => this.show(this.unnamed.shift(), address, bytes),
-      fails: what => { throw Error(this.text(what)); },
       runs: this.suspending((...launch) => this.runKernel(...launch)),
       barrier: this.suspending(line => this.barrier(line)),
       sleeps: this.suspending(() => this.sleep()),
-      accesses: this.suspending((address, bytes, kind) => this.access(address, accessKinds[kind])),
+      accesses: this.suspending((address, bytes, kind) => this.access(address, ["read", "write", "atomic"][kind])),
     };
     const nothing = new Proxy({}, { get: () => () => 0 });  // no clock, no files
     this.wasm = (await WebAssembly.instantiate(this.module, { page, wasi_snapshot_preview1: nothing })).exports;
     this.wasm._initialize();
     const ended = new Promise((resolve, reject) => Object.assign(this, { stop: resolve, fail: reject }));
     WebAssembly.promising(this.wasm[name])(...numbers).then(sum => { this.sum = sum; }).then(this.stop, this.fail);
-    await ended;
-    return this;
+    return ended;
   }
   // What is kept of a run, for browsers in which none can be.
   toJSON() {
     const { settings, turns, sum } = this, threads = this.threads.map(({ number, block, index }) => ({ number, block, index }));
     return { settings, turns, sum, threads, arrays: this.arrays.map(({ name, begins }) => ({ name, begins })), lines: [...this.lines], offers: [] };
-  }
-  text(at) {
-    const bytes = new Uint8Array(this.wasm.memory.buffer, at);
-    return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
   }
 
   // Makes of `call` what WebAssembly can call: if it returns a promise, its caller is suspended, and goes on with its own stack.
@@ -159,9 +142,14 @@ class LiveRun {
     const isRandom = this.settings.order === "random", places = new Map(threads.map(thread => [thread, isRandom ? this.random() : 0]));
     this.ready.push(...[...threads].sort((a, b) => places.get(a) - places.get(b)));
   }
+  // Returns a number from 0 to 1: the same ones for the same seed.
+  random() {
+    this.luck = (Math.imul(this.luck, 1664525) + 1013904223) >>> 0;
+    return this.luck / 2 ** 32;
+  }
   next() {
     const { order, eachAccess } = this.settings;
-    if (order === "hand") return this.chosen(this.ready.map(thread => thread.number));
+    if (order === "by hand") return this.chosen(this.ready.map(thread => thread.number));
     return this.ready[order === "random" && eachAccess ? Math.floor(this.ready.length * this.random()) : 0];
   }
   // Returns the reader's choice. What has not been chosen yet is for the next run: this one stops here for good.

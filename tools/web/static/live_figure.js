@@ -2,9 +2,11 @@
 "use strict";
 
 const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => [String(first + i), first + i]);
-const threadOrders = [["by hand", "hand"], ["forward", "forward"], ["reversed", "reversed"], ["random", "random"]];
-const seed = { name: "seed", label: "seed", options: upTo(0, 20), first: 3, of: ({ order }) => order === "random" };
-const turnOf = first => ({ name: "eachAccess", label: "a turn ends", options: [["where the thread must wait", false], ["after each access", true]], first });
+const turnFields = [
+  { name: "eachAccess", label: "a turn ends", options: [["where the thread must wait", false], ["after each access", true]] },
+  { name: "order", label: "order", options: ["by hand", "forward", "reversed", "random"].map(order => [order, order]), first: "forward" },
+  { name: "seed", label: "seed", options: upTo(0, 20), first: 3, of: ({ order }) => order === "random" },
+];
 
 // Each: the file, the fields of choices (`of` says when a field applies), what to start, which arrays are shown, in the order in
 // which the program allocates them, a task, and which sum is right.
@@ -13,9 +15,7 @@ const livePrograms = {
     fields: [
       { name: "kernel", label: "two threads add", options: [["1 and 2", "race"], ["1, several times, in two blocks", "ones"]] },
       { name: "additions", label: "times", options: upTo(1, 5), first: 3, of: ({ kernel }) => kernel === "ones" },
-      { name: "atomic", label: "by", options: [["sum = sum + mine", 0], ["atomicAdd(sum, mine)", 1]] },
-      turnOf(false),
-      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
+      { name: "atomic", label: "by", options: [["sum = sum + mine", 0], ["atomicAdd(sum, mine)", 1]] }, ...turnFields,
     ],
     start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
     arrays: [{ name: "sum" }],
@@ -25,9 +25,7 @@ const livePrograms = {
   tree: {
     fields: [
       { name: "kernel", label: "kernel", options: [["sum_by_halves", 1], ["sum_by_neighbours", 0]] },
-      { name: "threads", label: "threads", options: [2, 4, 8, 16, 32].map(count => [String(count), count]), first: 8 },
-      turnOf(false),
-      { name: "order", label: "order", options: threadOrders, first: "forward" }, seed,
+      { name: "threads", label: "threads", options: [2, 4, 8, 16, 32].map(count => [String(count), count]), first: 8 }, ...turnFields,
     ],
     start: ({ kernel, threads }) => ["tree", kernel, threads],
     arrays: [{ name: "values" }, { name: "sum", isNew: true }],
@@ -67,17 +65,15 @@ const glyphs = { waits: "‖", sleeps: "z", ends: "✓" };
 const states = { waits: "waits at a barrier", sleeps: "sleeps", ends: "has come to its end" };
 const strokes = { read: blue, write: vermilion, atomic: green };
 
-const cannot = "This browser can't run the kernel here; one with JavaScript Promise Integration can: Chromium since 137, Firefox since 153, Safari since 27.";
+const compiled = canSuspend() && WebAssembly.compile(Uint8Array.from(atob(bookKernels), letter => letter.charCodeAt(0)));
 
 class LiveFigure extends Player {
-  static module = null;  // the promise of the compiled kernels, which all figures share
-
   constructor(figure) {
     super(figure, `The kernels of ${figure.dataset.program}.cu, which run in this page`);
     this.program = livePrograms[figure.dataset.program];
     this.file = `chapters/02_kernels/${figure.dataset.program}.cu`;
     this.source = JSON.parse(figure.querySelector("script").textContent);
-    this.recorded = canSuspend() ? null : bookRuns[figure.dataset.program];
+    this.recorded = compiled ? null : bookRuns[figure.dataset.program];
     this.without = new Set(this.recorded?.settings.without);  // the lines whose barriers are taken away
     this.values = this.recorded?.settings || Object.fromEntries(this.program.fields.map(({ name, options, first }) => [name, first ?? options[0][1]]));
     this.build();
@@ -97,13 +93,12 @@ class LiveFigure extends Player {
     const form = controls(), name = this.linkTo("", this.file.split("/").at(-1));
     form.append(...this.fields.map(({ label }) => label));
     this.barriers = controls();
-    const caption = this.recorded ? `${cannot} This is a recorded run of ` : "Run it here: ";
+    const caption = compiled ? "Run it here: " : "This browser can't run the kernel here; one with JavaScript Promise Integration can: Chromium " +
+      "since 137, Firefox since 153, Safari since 27. This is a recorded run of ";
     this.figure.prepend(made("figcaption", {}, caption, name), form, this.barriers);
-    const says = "the kernel, and who is on which line";
-    this.code = made("pre", { className: "kernel", tabIndex: 0, ariaLabel: says });
+    this.code = made("pre", { className: "kernel", tabIndex: 0, ariaLabel: "the kernel, and who is on which line" });
     this.canvas.svg.before(this.code);
-    this.hand = controls({ role: "group", ariaLabel: "whose turn it is" });
-    this.hand.classList.add("hand");
+    this.hand = controls({ className: "controls hand", role: "group", ariaLabel: "whose turn it is" });
     this.says.before(this.hand);
     if (!this.recorded) this.says.before(made("p", { className: "task" }, this.program.task[0]));
     this.from.textContent = "The book's own file, compiled for this page.";
@@ -159,7 +154,7 @@ class LiveFigure extends Player {
 
   // By hand: a button for each thread.
   offerTurns() {
-    const isByHand = this.values.order === "hand";
+    const isByHand = this.values.order === "by hand";
     const names = this.run.threads.map(({ number }) => this.nameOf(number));
     this.hand.hidden = !isByHand;
     if (!isByHand || this.hand.dataset.names === String(names)) return;
@@ -177,7 +172,7 @@ class LiveFigure extends Player {
 
   // Runs the program from its beginning; by hand: as far as the reader has said whose turn it is.
   async start(choices = []) {
-    const run = this.recorded || new LiveRun(await LiveFigure.module, this.program, { ...this.values, without: [...this.without], choices });
+    const run = this.recorded || new LiveRun(await compiled, this.program, { ...this.values, without: [...this.without], choices });
     this.asked = run;
     await run.start?.(...this.program.start(this.values)).catch(error => { run.failed = error.message; });
     if (run !== this.asked) return;  // the reader has asked for another one since
@@ -251,10 +246,9 @@ class LiveFigure extends Player {
     canvas.text(x + size / 2 - 2, y + 18, value ?? "", { "text-anchor": "middle", "font-size": 12 });
   }
   drawThread(canvas, x, { y, high, size }, thread, turn) {
-    const state = turn ? turn.states[thread.number] : "new";
     if (turn?.who === thread.number) canvas.box(x + 1, y + 1, size - 6, high - 2, "#8884", "", { stroke: "currentColor", "stroke-width": 2.5 });
     canvas.text(x + size / 2 - 2, y + 14, thread.index, { "text-anchor": "middle", "font-size": 12 });
-    canvas.text(x + size / 2 - 2, y + 28, glyphs[state] || "", { "text-anchor": "middle", "font-size": 11 });
+    canvas.text(x + size / 2 - 2, y + 28, glyphs[turn?.states[thread.number]] || "", { "text-anchor": "middle", "font-size": 11 });
   }
 
   // ---- The sentence
@@ -287,5 +281,4 @@ class LiveFigure extends Player {
   }
 }
 
-if (canSuspend()) LiveFigure.module = WebAssembly.compile(Uint8Array.from(atob(bookKernels), letter => letter.charCodeAt(0)));
 for (const figure of document.querySelectorAll("figure.live")) new LiveFigure(figure);
