@@ -18,7 +18,7 @@ ROW = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", r
 SUBJECTS = {"tiny": "All on one page", "sgd": "SGD", "all_reduce": "All-reduce",
             "checkpoint_failover": "Checkpoints and failover", "sync_batch_norm": "SyncBatchNorm"}
 
-POWER = re.compile(r"(?<=[\w)])\^(\w+|\([^()]+\))")
+FORMULA = re.compile(r"(?<=[\w)])\^(\w+|\([^()]+\))|(?<=[\d)]) [x*] (?=[\d(])")  # power or times
 SHORT = 32  # letters of inline code that stay on one line, even of a phone
 
 
@@ -148,19 +148,31 @@ class FoldFiles(SphinxTransform):
 
 
 class SetFormulas(SphinxTransform):
-    """Sets powers high, and holds short code together on its line."""
+    """Sets powers high, x as times, and holds short code together on its line."""
     default_priority = 455
 
     def apply(self):
         for text in list(self.document.findall(nodes.Text)):
-            if isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis,
-                                        nodes.literal)):
-                links.put_in(text, [(power.start(), power.end(),
-                                     nodes.superscript("", power[1].strip("()")))
-                                    for power in POWER.finditer(str(text))])
+            is_code = isinstance(text.parent, nodes.literal)
+            if is_code or isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis)):
+                found = [part for part in FORMULA.finditer(text) if part[1] or not is_code]
+                links.put_in(text, [(part.start(), part.end(),
+                                     nodes.superscript("", part[1].strip("()")) if part[1]
+                                     else nodes.Text("\u00a0×\u00a0")) for part in found])
         for code in self.document.findall(nodes.literal):
             if " " in code.astext() and len(code.astext()) <= SHORT:
                 code["classes"].append("short")
+
+
+def read_on(app, docname, template, context, doctree):
+    """Leads from a chapter to the next one, past its exercises and benches."""
+    is_chapter = doctree and docname.startswith("chapters/") and app.builder.name == "html"
+    for at, name in ((1, "prev"), (2, "next")) if is_chapter else ():
+        page = docname
+        while (page := app.builder.relations[page][at]) and page.startswith(("ex", "tests")):
+            pass  # an exercise's page or a bench's
+        title = page and app.builder.render_partial(app.env.titles[page])["title"]
+        context[name] = page and {"link": context["pathto"](page), "title": title}
 
 
 def describe(app, docname, template, context, doctree):
@@ -191,4 +203,5 @@ def setup(app):
     app.add_transform(FoldFiles)
     app.add_transform(SetFormulas)
     app.connect("source-read", add_toctree)
+    app.connect("html-page-context", read_on)
     app.connect("html-page-context", describe)
