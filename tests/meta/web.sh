@@ -75,7 +75,7 @@ cat >"$book/chapters/01_line/README.md" <<'END'
 # 01 A line
 
 A [line](../glossary.md#line), [its file](main.cu), [another](other.cu), [its answer](../../solutions/01_line).
-Another line has a line segment, segments and 2^24 points, 4 x 8.
+Another line has a line segment, segments and 2^24 points, 4 x (N - 1).
 
 ## Predict first
 
@@ -125,7 +125,7 @@ shows '<a class="term reference internal" href="../glossary.html#segment">line s
 shows '"line":"What is straight. (Itself)"' "$site/_static/terms.js"
 shows 'href="#line"' "$site/chapters/glossary.html"
 shows 'class="next-page" href="../02_kernels/README.html"'
-shows $'2<sup>24</sup> points, 4\xc2\xa0×\xc2\xa08.'  # no line ends in it
+shows $'2<sup>24</sup> points, 4\xc2\xa0×\xc2\xa0(N\xc2\xa0-\xc2\xa01).'  # no line ends in it
 shows 'its answer'
 hides 'other.cu'
 hides 'solutions'

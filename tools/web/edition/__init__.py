@@ -26,5 +26,5 @@ def setup(app):
     app.add_config_value("book_public", False, "html")  # without what serves a checkout only
     app.connect("builder-inited", let_save)
     app.connect("build-finished", write)
-    return {"version": "1", "env_version": 8,  # raised where pages must be read anew
+    return {"version": "1", "env_version": 9,  # raised where pages must be read anew
             "parallel_read_safe": True, "parallel_write_safe": True}

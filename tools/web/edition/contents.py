@@ -18,8 +18,8 @@ ROW = re.compile(r"^\| *(\d\d) *\| *\[(\w+)\]\((\d\d_\w+)\).*\|([^|]*)\|\s*$", r
 SUBJECTS = {"tiny": "All on one page", "sgd": "SGD", "all_reduce": "All-reduce",
             "checkpoint_failover": "Checkpoints and failover", "sync_batch_norm": "SyncBatchNorm"}
 
-FORMULA = re.compile(r"(?<=[\w)])\^(\w+|\([^()]+\))|(?<=[\d)]) [x*] (?=[\d(])")  # power or times
-SHORT = 32  # letters of inline code that stay on one line, even of a phone
+# A power; and a sign that no line should begin or end with.
+FORMULA = re.compile(r"(?<=[\w)])\^(\w+|\([^()]+\))|(?<=[\dA-Z)]) [x*/+-] (?=[\dA-Z(])")
 
 
 def subject(name):
@@ -148,19 +148,19 @@ class FoldFiles(SphinxTransform):
 
 
 class SetFormulas(SphinxTransform):
-    """Sets powers high, x as times, and holds short code together on its line."""
+    """Sets powers high and x as times, and holds products and short code together on a line."""
     default_priority = 455
 
     def apply(self):
         for text in list(self.document.findall(nodes.Text)):
             is_code = isinstance(text.parent, nodes.literal)
             if is_code or isinstance(text.parent, (nodes.paragraph, nodes.inline, nodes.emphasis)):
-                found = [part for part in FORMULA.finditer(text) if part[1] or not is_code]
-                links.put_in(text, [(part.start(), part.end(),
-                                     nodes.superscript("", part[1].strip("()")) if part[1]
-                                     else nodes.Text("\u00a0×\u00a0")) for part in found])
+                links.put_in(text, [
+                    (part.start(), part.end(), nodes.superscript("", part[1].strip("()")) if part[1]
+                     else nodes.Text(re.sub("[x*]", "×", part[0]).replace(" ", "\u00a0")))
+                    for part in FORMULA.finditer(text) if part[1] or not is_code])
         for code in self.document.findall(nodes.literal):
-            if " " in code.astext() and len(code.astext()) <= SHORT:
+            if " " in code.astext() and len(code.astext()) <= 32:  # fits a phone
                 code["classes"].append("short")
 
 
