@@ -29,12 +29,11 @@ export CPATH=$root/carry/include
 if ninja=$(command -v ninja); then
     options+=(-G Ninja -DCMAKE_MAKE_PROGRAM="$ninja")
 fi
-if $rehearsal; then  # one architecture, not optimised, and CMake looks into carry/ and nowhere else
-    # PTX is optimised a little: ptxas takes five times as long for what is not. Newer nvcc have a level for it.
-    cuda_flags="-O0 -Xptxas -O0"
+if $rehearsal; then  # no further than PTX, since sass_check.sh assembles it, not optimised, and CMake looks into carry/ and nowhere else
+    cuda_flags=-O0
     [[ $(nvcc --help) == *--Ofast-compile* ]] && cuda_flags="-O0 -Ofc=max"
     options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD_BATCH_SIZE=24
-        -DCMAKE_CUDA_FLAGS_DEBUG="$cuda_flags" -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
+        -DCMAKE_CUDA_FLAGS_DEBUG="$cuda_flags" -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
         -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
     CXX=$(command -v "${CXX:-g++}") && export CXX
 fi

@@ -36,11 +36,13 @@ def met(ranks):
 
 
 def every_form_starts():
-    for form in ("", "--standalone", f"--master-addr 127.0.0.1 --master-port {free_port()}",
-                 f"--rdzv-backend c10d --rdzv-endpoint localhost:{free_port()} --rdzv-id mine"):
-        for ranks, own_store in (3, {}), (2, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}):
-            output = output_of(start(f"--nproc-per-node {ranks} {form}", [scenario], own_store))
-            assert output == met(ranks), f"{form} {own_store}: {output}"
+    apart = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    at_port = "--master-addr 127.0.0.1 --master-port"
+    meeting = "--rdzv-backend c10d --rdzv-id mine --rdzv-endpoint localhost:"
+    for form, store in (("", {}), ("--standalone", apart), (f"{at_port} {free_port()}", {}),
+                        (f"{at_port} {free_port()}", apart), (meeting + free_port(), {})):
+        output = output_of(start(f"--nproc-per-node 3 {form}", [scenario], store))
+        assert output == met(3), f"{form} {store}: {output}"
 
 
 def two_agents_start_one_job():
