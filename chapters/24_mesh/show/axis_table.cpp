@@ -25,9 +25,8 @@ void show_axis_costs() {
     Table table(
         "A step of 1,024 sequences of 4,096 tokens (simulated)",
         {"model", "GPUs", "mesh", "memory", "compute", "idle", "tp", "pp", "dp", "step", "if off"});
-    const auto add = [&](const LargeModel& model, const MeshShape& shape) {
+    const auto add = [&](const LargeModel& model, const MeshShape& shape, bool is_best) {
         const MeshCost cost = cost_of(model, shape, sequences);
-        const bool is_best = shape == best_shape(model, shape.ranks(), sequences, memory);
         const double longer = error * (cost.tp.seconds + cost.dp.exposed_s) / cost.step_s();
         table.row({model.name, std::to_string(shape.ranks()), shape.text() + (is_best ? " *" : ""),
                    gb(cost.memory()) + (cost.memory() > memory ? " !" : ""),
@@ -47,7 +46,7 @@ void show_axis_costs() {
             if (std::ranges::find(shapes, best) == shapes.end())
                 shapes.push_back(best);
             for (const MeshShape& shape : shapes)
-                add(model, shape);
+                add(model, shape, shape == best);
         }
     table.note(
         "H100s of 400 TFLOP/s, eight in a node: 370 GB/s inside, and a port of 48 GB/s for "

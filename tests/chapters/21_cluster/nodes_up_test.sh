@@ -14,14 +14,14 @@ what=${2:-nodes}
 # up ARGUMENTS...: sets $output and the exit status $code.
 up() {
     code=0
-    output=$(timeout 60 "$root/book" cluster up "$@" 2>&1 </dev/null) || code=$?
+    output=$(timeout 120 "$root/book" cluster up "$@" 2>&1 </dev/null) || code=$?
 }
 says() { [[ $output == *"$1"* ]] || complain "'$1' was not said, but: $output"; }
 ends_with() { [[ $code == "$1" ]] || complain "exit status $code and not $1: $output"; }
 
 [[ $bin == "$root"/* ]] || skip "the nodes share the folder of the book, and the programs are not in it"
 up 1x1 -- true
-[[ $code == 0 ]] || skip "${output:-the nodes did not come up within a minute}"
+[[ $code == 0 ]] || skip "${output:-the nodes did not come up within two minutes}"
 scratch=$(mktemp -d -p "$bin")  # which the nodes share, unlike /tmp
 trap 'rm -rf "$scratch"' EXIT
 
@@ -116,7 +116,7 @@ test_launcher() {
 # replicas' ranks send their gradients, and four parts add up activations in 8 (4 * 4 + 2) all-reduces.
 test_mesh() {
     local mesh
-    up 2x2 -- sh -c 'for mesh in 1x2x2 2x1x2 1x1x4; do mpirun "$0/mesh" --steps 5 --mesh $mesh --csv "$1/$mesh.csv" || exit; done' "$bin" "$scratch"
+    up 2x2 -- sh -c 'for mesh in 1x2x2 2x1x2 1x1x4; do mpirun "$0/mesh" --quick --steps 5 --mesh $mesh --csv "$1/$mesh.csv" || exit; done' "$bin" "$scratch"
     ends_with 0
     for mesh in 1x2x2,131072 2x1x2,217600 1x1x4,1179648; do
         awk -F, -v formula="${mesh#*,}" 'NR == 2 && $NF >= formula && $NF < 1.4 * formula && ($5 == $6 || $3 == 4) { found = 1 }
