@@ -47,11 +47,10 @@ def draw_mesh_axes(measured):
 
 def draw_mesh_schedules(measured):
     """When each stage of a pipeline works on which micro-batch."""
-    most = max(measured.numbers("micro_batches"))
     rows = [row for row in zip(measured.text("schedule"), measured.numbers("micro_batches"),
                                measured.numbers("rank"), measured.text("what"),
                                measured.numbers("begin_s"), measured.numbers("end_s"))
-            if row[1] == most]
+            if row[1] == max(measured.numbers("micro_batches"))]
     names = list(dict.fromkeys(row[0] for row in rows))
     stages = int(max(row[2] for row in rows)) + 1
     figure, panels = new_figure(len(names), width=5.6, height=2.6)
