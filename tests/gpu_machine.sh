@@ -31,7 +31,7 @@ if ninja=$(command -v ninja); then
 fi
 if $rehearsal; then  # no further than PTX, since sass_check.sh assembles it, not optimised, and CMake looks into carry/ and nowhere else
     cuda_flags=-O0
-    [[ $(nvcc --help) == *--Ofast-compile* ]] && cuda_flags="-O0 -Ofc=max"
+    [[ $(nvcc --help) == *--Ofast-compile* ]] && cuda_flags="-O0 -Ofc=max"  # a third of the time
     options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD_BATCH_SIZE=24
         -DCMAKE_CUDA_FLAGS_DEBUG="$cuda_flags" -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
         -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)

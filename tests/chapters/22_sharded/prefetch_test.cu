@@ -145,7 +145,7 @@ TEST_CASE("prefetch hides most of what can be hidden over a link as slow as back
         rank.barrier();
     });
     REQUIRE(measured_without_s > 0.98 * without_s);  // no machine is faster than the link
-    REQUIRE(hidden > 0.5);                           // on a quiet machine 0.9
+    REQUIRE(hidden > 0.5);  // a busy machine has hidden 0.61, and a quiet one hides more than 0.85
 }
 
 }  // namespace ddp::test
