@@ -94,12 +94,12 @@ class Calls {
         for (const std::size_t count : counts_) {
             allocate(count);
             for (const bool in_place : {false, true}) {
-                set(count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
+                set(count, [&](std::size_t i) { return value_of<T>(me_, i, order_.is_any); });
                 communicator_.all_reduce(input_.data(), to(in_place, 0), count, op, stream_, "x");
                 const std::size_t chunk = chunk_of(count, all_, 0, sizeof(T)).size;
                 expect(in_place, 0, count, [&](std::size_t i) {
                     return reduced<T>(op, order_.ring, order_.local, static_cast<int>(i / chunk), i,
-                                      false);
+                                      order_.is_any);
                 });
             }
         }
@@ -108,10 +108,11 @@ class Calls {
             allocate(count);
             for (const bool in_place : {false, true}) {
                 const std::size_t mine = static_cast<std::size_t>(me_) * count;
-                set(all_ * count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
+                set(all_ * count,
+                    [&](std::size_t i) { return value_of<T>(me_, i, order_.is_any); });
                 communicator_.reduce_scatter(input_.data(), to(in_place, mine), count, op, stream_);
                 expect(in_place, mine, count,
-                       [&](std::size_t i) { return ring_sum(op, me_, mine + i, false); });
+                       [&](std::size_t i) { return ring_sum(op, me_, mine + i, order_.is_any); });
             }
         }
         begin("reduce " + ddp::name_of(op));
@@ -200,16 +201,18 @@ class Calls {
     template <class Value>
     void set(std::size_t count, const Value& value) {
         communicator_.synchronize(stream_);
-        std::vector<T> values(input_.size());
+        given_.assign(input_.size(), T());
         for (std::size_t i = 0; i < count; i++)
-            values[i] = value(i);
-        input_.copy_from(values);
+            given_[i] = value(i);
+        input_.copy_from(given_);
         output_.copy_from(std::vector<T>(output_.size()));
     }
     template <class Right>
     void expect(bool in_place, std::size_t offset, std::size_t count, const Right& right) {
         communicator_.synchronize(stream_);
         const std::vector<T> values = (in_place ? input_ : output_).to_host_now();
+        if (!in_place)  // a call only reads its input
+            results_.back().wrong += is_changed(input_.to_host_now());
         const T* result = values.data() + (in_place ? offset : 0);
         for (std::size_t i = 0; i < count; i++) {
             const T expected = right(i);
@@ -220,6 +223,10 @@ class Calls {
                     std::string(reinterpret_cast<const char*>(result), count * sizeof(T)));
     }
 
+    bool is_changed(const std::vector<T>& input) const {
+        return std::memcmp(input.data(), given_.data(), input.size() * sizeof(T)) != 0;
+    }
+
     Communicator& communicator_;
     const std::vector<std::size_t> counts_;
     const OrderOfSums order_;
@@ -227,6 +234,7 @@ class Calls {
     const std::size_t all_;
     Stream stream_;
     ArenaBuffer<T> input_, output_;
+    std::vector<T> given_;  // the input
     std::vector<CallResult> results_;
 };
 
@@ -253,6 +261,12 @@ OrderOfSums order_on_one_node(int ranks) {
     OrderOfSums order;
     for (int r = 0; r < ranks; r++)
         order.ring.push_back(r);
+    return order;
+}
+
+OrderOfSums any_order(int ranks) {
+    OrderOfSums order = order_on_one_node(ranks);
+    order.is_any = true;
     return order;
 }
 

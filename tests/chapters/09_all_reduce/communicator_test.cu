@@ -6,7 +6,7 @@
 
 #include "07_broadcast/collective.hpp"
 #include "common/gpu/captured_graph.hpp"
-#include "tests/chapters/09_all_reduce/exact_calls.hpp"
+#include "tests/chapters/09_all_reduce/all_calls.hpp"
 #include "tests/chapters/support/collective_values.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -36,29 +36,22 @@ int wrong_on_two_streams(Communicator& communicator, std::size_t count) {
     return wrong;
 }
 
-template <class T>
-int wrong_in_all_calls(Communicator& communicator, std::size_t count) {
-    Stream stream;
-    return wrong_of_type<T>(communicator, stream, count) +
-           (communicator.world_size() > 1 ? wrong_on_two_streams<T>(communicator, count) : 0);
-}
-
 void require_all_calls_of(int fewest, int most) {
     for (int ranks = fewest; ranks <= most; ranks++) {
+        const auto n = static_cast<std::size_t>(ranks);
+        const std::vector<std::size_t> counts{0, 1, n - 1, n + 1, 509};
+        constexpr std::size_t large = 5003;  // too long for one-shot
         World world(thread_options(ranks));
-        std::atomic<int> wrong = 0;
+        std::atomic<std::size_t> wrong = 0;
         world.run([&](Rank& rank) {
-            const auto communicator = make_native_communicator(rank, 8 << 20);
+            const auto communicator =
+                make_native_communicator(rank, arena_bytes_for(ranks, counts, large));
             wrong += communicator->kind() != "native" || communicator->world_size() != ranks;
-            const auto n = static_cast<std::size_t>(ranks);
-            for (const std::size_t count :
-                 {std::size_t{0}, std::size_t{1}, n + 1, std::size_t{509},
-                  std::size_t{5003}})  // the last is too long for one-shot
-                wrong += wrong_in_all_calls<float>(*communicator, count);
-            wrong += wrong_in_all_calls<double>(*communicator, n - 1) +
-                     wrong_in_all_calls<int>(*communicator, 509) +
-                     wrong_in_all_calls<__half>(*communicator, 509) +
-                     wrong_in_all_calls<__nv_bfloat16>(*communicator, 509);
+            for (const CallResult& result :
+                 make_all_calls(*communicator, counts, large, order_on_one_node(ranks)))
+                wrong += result.wrong;
+            if (ranks > 1)
+                wrong += static_cast<std::size_t>(wrong_on_two_streams<float>(*communicator, 509));
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
@@ -79,27 +72,6 @@ TEST_CASE("every call of the Communicator, world sizes 1 to 5, every type", "[ex
 TEST_CASE("every call of the Communicator, world sizes 8 and 9, every type",
           "[exhaustive][.long]") {
     require_all_calls_of(8, 9);
-}
-
-TEST_CASE("bytes can be gathered and broadcast") {
-    World world(thread_options(3));
-    std::atomic<int> wrong = 0;
-    world.run([&](Rank& rank) {
-        const auto communicator = make_native_communicator(rank, 1 << 20);
-        Stream stream;
-        const auto mine = static_cast<unsigned char>(rank.rank() + 5);
-        ArenaBuffer<unsigned char> one = communicator->allocate<unsigned char>(33);
-        ArenaBuffer<unsigned char> all = communicator->allocate<unsigned char>(99);
-        one.copy_from(std::vector<unsigned char>(33, mine));
-        communicator->all_gather(one.data(), all.data(), 33, stream);
-        communicator->broadcast(one.data(), 33, 2, stream);
-        communicator->synchronize(stream);
-        wrong += one.to_host_now() != std::vector<unsigned char>(33, 7);
-        const std::vector<unsigned char> gathered = all.to_host_now();
-        for (std::size_t i = 0; i < 99; i++)
-            wrong += gathered[i] != i / 33 + 5;
-    });
-    REQUIRE(wrong == 0);
 }
 
 namespace {
