@@ -83,7 +83,7 @@ failed=()
 log=$folder/tests.log
 # run_tests FILTER...: those tests that the filter of ctest takes.
 run_tests() {
-    ctest --test-dir "$folder" "$@" -LE '^(meta|slow)$' --output-on-failure -j "$cores" | tee -a "$log"
+    ctest --test-dir "$folder" "$@" -LE '^(meta|weekly)$' --output-on-failure -j "$cores" | tee -a "$log"
     ((PIPESTATUS[0] == 0)) || failed+=("ctest${*:+ }$*")
 }
 run_benches() {

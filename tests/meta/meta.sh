@@ -78,7 +78,7 @@ add_test(NAME passes_too COMMAND sh -c "echo 'SKIPPED: no MPI'; echo 'SKIPPED: n
 add_test(NAME gives_up COMMAND sh -c "exit 77")
 set_tests_properties(gives_up PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME takes_long COMMAND sh -c "echo takes long")
-set_tests_properties(takes_long PROPERTIES LABELS slow)
+set_tests_properties(takes_long PROPERTIES LABELS weekly)
 END
 }
 

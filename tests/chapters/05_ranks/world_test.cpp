@@ -280,7 +280,7 @@ TEST_CASE("a thread that does not come back", "[.child]") {
 }
 
 TEST_CASE("a thread that does not come back from a failed run is not waited for for ever",
-          "[.slow]") {
+          "[.weekly]") {
     const ChildResult child = run_child("a thread that does not come back", {}, 60);
     CAPTURE(child.output);
     REQUIRE(child.exit_code == 1);

@@ -284,7 +284,7 @@ TEST_CASE("a rank that is stopped when its program has done its work") {
 }
 
 TEST_CASE("a rank that is stopped before MPI knows it is named by the lowest rank that waits",
-          "[.slow]") {
+          "[.weekly]") {
     if (!has_mpirun())
         return;
     allow_mpirun();

@@ -81,7 +81,7 @@ TEST_CASE("failover: killed at random moments, the end is the same to the bit") 
     kill_at_random(4, 2);
 }
 
-TEST_CASE("failover: the same, 100 times", "[.slow]") {
+TEST_CASE("failover: the same, 100 times", "[.weekly]") {
     if (!processes_can_run_kernels(4))
         return;
     kill_at_random(100, 5);

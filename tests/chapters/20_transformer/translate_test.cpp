@@ -299,7 +299,7 @@ TEST_CASE("translate: no beam finds a worse sentence than greedy") {
 }
 
 TEST_CASE("translate: after a training no beam is worse than greedy on 1,000 held-out numbers",
-          "[.slow]") {
+          "[.weekly]") {
     constexpr int ranks = 2, most = 8;
     const CommonOptions common;
     const TranslationSettings settings;

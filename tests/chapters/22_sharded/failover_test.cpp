@@ -106,7 +106,7 @@ TEST_CASE("sharded failover: a transformer that is killed ends in the same bits"
 
 // Two kills in each training, at steps and of ranks that are drawn, half of them in a save. (A save
 // may be over before the supervisor reads of it: that kill comes later, or never.)
-TEST_CASE("sharded failover: the same, ten times at random", "[.slow]") {
+TEST_CASE("sharded failover: the same, ten times at random", "[.weekly]") {
     if (!processes_can_run_kernels(job_ranks))
         return;
     const Pictures pictures(400, 20);
