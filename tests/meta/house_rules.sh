@@ -179,6 +179,22 @@ wrong=$(upward_includes "$root/chapters")
 wrong=$(cd "$root" && wc -l chapters/*/main.c* | awk '$2 != "total" && $1 > 120 { print $2 ": " $1 " lines" }')
 [[ -z $wrong ]] || complain "a main has at most 120 lines: $wrong"
 
+# unnamed DIR: benches, and verbs of ./book, that no page names: nobody finds them.
+unnamed() {
+    (cd "$1" && {
+        find tests/bench -name 'bench_*.c*' 2>/dev/null | sed -E 's|.*/bench_([a-z0-9_]+)\..*|bench \1|'
+        sed -nE 's/^    ([a-z]+( \| [a-z]+)+)\)$/\1/p; s/^    ([a-z]+)\) .*/\1/p' book | tr -d ' ' | tr '|' '\n'
+    } | while read -r feature; do
+        grep -rqwF --include='*.md' "./book $feature" README.md chapters common exercises tools tests 2>/dev/null || echo "$feature"
+    done)
+}
+mkdir -p "$scratch/features/tests/bench/01_one" && touch "$scratch/features/tests/bench/01_one/bench_ring.cu"
+printf '    %s\n' 'run | watch)' 'test) run_tests "$@" ;;' >"$scratch/features/book"
+echo '`./book run`, `./book test`' >"$scratch/features/README.md"
+[[ $(unnamed "$scratch/features" | xargs) == "bench ring watch" ]] || complain "unnamed is blind: $(unnamed "$scratch/features")"
+wrong=$(unnamed "$root")
+[[ -z $wrong ]] || complain "a feature has a page that names it, or goes:"$'\n'"$wrong"
+
 # ---- Names and comments
 
 # paired_names FILE...: names that stand in the unnamed namespaces of two files. A unity build may pair any two files of a
