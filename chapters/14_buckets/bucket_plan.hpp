@@ -74,7 +74,7 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
 
 // Returns the limits, in bytes, for PyTorch's bucket_cap_mb. Without a cap: 1 MiB for the first
 // bucket and 25 MiB for the others. With a cap: that cap for all; 0 makes a bucket for each
-// gradient. (So does PyTorch 2.15. In 1.13 the first bucket has 1 MiB in any case.)
+// gradient. (So does PyTorch 2.15. In older versions the first bucket has 1 MiB in any case.)
 std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes);
 
 // Makes the plan of an assignment: gives every gradient its place, with a gap after it.

@@ -4,11 +4,10 @@
     python3 tests/golden/make_golden.py           writes the files
     python3 tests/golden/make_golden.py --check   makes them again elsewhere and compares
 
-python3 is any interpreter that has PyTorch (`pip install torch`; Debian's python3-torch serves
-/usr/bin/python3). Without PyTorch --check says so and exits with 77, which ctest counts as skipped.
+python3 is any interpreter that has PyTorch 2.
 
-PyTorch 2 writes the files. An older version writes only those that it makes otherwise, beside the
-others, as NAME.in_1.13.txt; --check knows them.
+ddp_eight_cap4.in_1.13.txt stays as PyTorch 1.13.1 made it, and --check leaves it out: there the
+first bucket has 1 MiB whatever the cap.
 
 A file is text that people can diff:
 
@@ -52,21 +51,14 @@ import tempfile
 # Before PyTorch loads: its set_num_threads does not reach OpenBLAS.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the bucket cases' one rank has no peers
-try:
-    import torch
-    import torch.utils.data.distributed
-    from golden_transformer import transformers
-    from pytorch_train import make_model
-except ModuleNotFoundError:
-    torch = None
+import torch
+import torch.utils.data.distributed
+from golden_transformer import transformers
+from pytorch_train import make_model
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
-SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 CURVE_STEPS = 50
 OPTIMIZER_STEPS = 10
-# Made by a PyTorch (2.3 or later) that has float16 and a GradScaler on the CPU.
-NEEDS_NEWER = {"grad_scaler.txt", "grad_scaler_factors.txt", "grad_scaler_largest.txt",
-               "linear_float16.txt"}
 
 
 # ---- The formula -------------------------------------------------------------------------------
@@ -340,9 +332,6 @@ def scaler_case(path, overflows, description, **settings):
 
 
 def loss_scaling(folder):
-    """Skipped by a PyTorch whose GradScaler needs a GPU."""
-    if not hasattr(torch.amp, "GradScaler"):
-        return
     overflows = [0, 0, 0, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 2, 0]
     scaler_case(folder / "grad_scaler.txt", overflows, "torch.amp.GradScaler, interval 3",
                 init_scale=1024.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=3)
@@ -355,9 +344,8 @@ def loss_scaling(folder):
 
 
 def mixed_layers(folder):
-    """Linear under autocast. A PyTorch whose CPU has no float16 leaves that out."""
-    types = [torch.bfloat16] + [torch.float16] * hasattr(torch.amp, "GradScaler")
-    for dtype in types:
+    """Linear under autocast."""
+    for dtype in (torch.bfloat16, torch.float16):
         name = str(dtype).split(".")[1]
         with torch.autocast("cpu", dtype=dtype):
             layer_case(folder / f"linear_{name}.txt", torch.nn.Linear(37, 21), uniform(1, 9, 37),
@@ -681,57 +669,27 @@ def differences(fresh, kept):
     return found
 
 
-def of_this_version(name):
-    """The file in which this version's results are kept if they are not those of PyTorch 2."""
-    minor = ".".join(torch.__version__.split(".")[:2])
-    return DATA / f"{pathlib.Path(name).stem}.in_{minor}.txt"
-
-
 def check():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         make(folder)
         names = {path.name for path in folder.iterdir()}
         kept = {path.name for path in DATA.iterdir() if ".in_" not in path.name}
-        if not hasattr(torch.amp, "GradScaler"):
-            kept -= NEEDS_NEWER
-        found, others = [f"{name}: only on one side" for name in sorted(names ^ kept)], []
+        found = [f"{name}: only on one side" for name in sorted(names ^ kept)]
         for name in sorted(names & kept):
-            expected = DATA / name
-            if of_this_version(name).exists():
-                expected = of_this_version(name)
-                others.append(name)
-            found += [f"{expected.name}: {text}" for text in differences(folder / name, expected)]
+            found += [f"{name}: {text}" for text in differences(folder / name, DATA / name)]
     for text in found:
         print(text)
     if found:
         sys.exit("tests/golden/data is not what this script makes: run it without --check.")
-    print(f"{len(names)} files are what PyTorch {torch.__version__.split('+')[0]} makes" +
-          (f", but PyTorch 2 makes {' and '.join(others)} otherwise." if others else "."))
-
-
-def make_of_an_older_version():
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        make(folder)
-        for path in folder.iterdir():
-            if differences(path, DATA / path.name):
-                of_this_version(path.name).write_text(path.read_text())
+    print(f"{len(names)} files are what PyTorch {torch.__version__.split('+')[0]} makes.")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Makes tests/golden/data with a real PyTorch.")
     parser.add_argument("--check", action="store_true", help="make them elsewhere and compare")
-    checking = parser.parse_args().check
-    if torch is None:
-        print(("SKIPPED: golden files not made anew: " if checking else "") +
-              f"PyTorch is missing for {sys.executable} (`pip install torch`; Debian's "
-              "python3-torch serves /usr/bin/python3)", file=sys.stderr)
-        sys.exit(SKIPPED if checking else 1)
-    if checking:
+    if parser.parse_args().check:
         check()
-    elif int(torch.__version__.split(".")[0]) < 2:
-        make_of_an_older_version()
     else:
         DATA.mkdir(exist_ok=True)
         make(DATA)

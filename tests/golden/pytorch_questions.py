@@ -3,8 +3,8 @@
 
     PYTHON tests/golden/pytorch_questions.py
 
-pytorch_versions.py has the questions' texts, and makes a page of the answers. An answer is short,
-and the same in every run: no times, no addresses. All weights and samples are counted, not drawn.
+pytorch_versions.py holds a page to the answers, row by row. An answer is short, and the same in
+every run: no times, no addresses. All weights and samples are counted, not drawn.
 Each question has a process group of its own, so none inherits what another has left; what the ranks
 tell each other about the answer goes past the group, which may have failed.
 """
@@ -266,12 +266,31 @@ def static_graph_with_another_loss(rank):
     return error or f"no error; {told_equal(ddp)}"
 
 
+# ---- A step --------------------------------------------------------------------------------------
+
+
 def backward_in_evaluation(rank):
     ddp = DistributedDataParallel(Normed()).eval()
     for _ in range(2):
         ddp.zero_grad()
         error = error_of(lambda: backward(ddp, rank))
     return error or f"no error; {told_equal(ddp)}"
+
+
+def buffers_in_forward(rank):
+    ddp = DistributedDataParallel(Normed())
+    told = []
+    for kind in ("training", "evaluation", "evaluation", "no_grad", "no_grad"):
+        ddp.train(kind == "training")
+        if rank == 1:
+            ddp.module.norm.running_mean.fill_(1e6)
+        with torch.no_grad() if kind == "no_grad" else contextlib.nullcontext():
+            output = ddp(samples(rank))
+        taken = everywhere(bool(ddp.module.norm.running_mean[0] < 1e5))[1]
+        told.append(f"{kind} {'yes' if taken else 'no'}")
+        if kind == "training":
+            output.sum().backward()
+    return ", ".join(told)
 
 
 def two_forwards_then_two_backwards(rank):
@@ -288,20 +307,6 @@ def past_the_wrapper(rank):
     ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
     error = error_of(lambda: ddp.module(samples(rank)).sum().backward())
     return error or f"no error; {told_equal(ddp)}"
-
-
-def cross_entropy_of_uneven_tokens(rank):
-    """Rank 0 has one token and two of padding, rank 1 has three tokens."""
-    padding = -100
-    labels = {0: torch.tensor([1, padding, padding]), 1: torch.tensor([0, 1, 1])}
-    ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
-    nn.CrossEntropyLoss(ignore_index=padding)(ddp(samples(rank)), labels[rank]).backward()
-    alone = count(nn.Linear(4, 2))
-    outputs = alone(torch.cat([samples(0), samples(1)]))
-    nn.CrossEntropyLoss(ignore_index=padding)(outputs, torch.cat([labels[0], labels[1]])).backward()
-    is_mean = torch.allclose(ddp.module.weight.grad, alone.weight.grad)
-    return ("the mean over all tokens" if is_mean
-            else f"no error; {told_equal(ddp)}, not those of the mean over all tokens")
 
 
 def no_sync_around_backward_only(rank):
@@ -321,6 +326,32 @@ def not_a_number_on_one_rank(rank):
     (ddp(samples(rank)).sum() * (float("nan") if rank == 1 else 1)).backward()
     found = everywhere(bool(torch.isnan(ddp.module.weight.grad).any()))
     return "NaN on all ranks" if all(found) else "NaN on one rank"
+
+
+def cross_entropy_of_uneven_tokens(rank):
+    """Rank 0 has one token and two of padding, rank 1 has three tokens."""
+    padding = -100
+    labels = {0: torch.tensor([1, padding, padding]), 1: torch.tensor([0, 1, 1])}
+    ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
+    nn.CrossEntropyLoss(ignore_index=padding)(ddp(samples(rank)), labels[rank]).backward()
+    alone = count(nn.Linear(4, 2))
+    outputs = alone(torch.cat([samples(0), samples(1)]))
+    nn.CrossEntropyLoss(ignore_index=padding)(outputs, torch.cat([labels[0], labels[1]])).backward()
+    is_mean = torch.allclose(ddp.module.weight.grad, alone.weight.grad)
+    return ("the mean over all tokens" if is_mean
+            else f"no error; {told_equal(ddp)}, not those of the mean over all tokens")
+
+
+def uneven_inputs_with_join(rank):
+    ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
+
+    def train():
+        with ddp.join():
+            for step in range(2 + rank):
+                ddp(samples(rank + 2 * step)).sum().backward()
+
+    return error_of(train) or "no error; " + (
+        "equal" if are_equal(list(ddp.parameters())) else "different") + " parameters"
 
 
 # ---- The model -----------------------------------------------------------------------------------
@@ -360,22 +391,6 @@ def another_number_of_parameters(rank):
     return error_by_rank(lambda: DistributedDataParallel(nn.Linear(4, 2, bias=rank == 0)))
 
 
-def buffers_in_forward(rank):
-    ddp = DistributedDataParallel(Normed())
-    told = []
-    for kind in ("training", "evaluation", "evaluation", "no_grad", "no_grad"):
-        ddp.train(kind == "training")
-        if rank == 1:
-            ddp.module.norm.running_mean.fill_(1e6)
-        with torch.no_grad() if kind == "no_grad" else contextlib.nullcontext():
-            output = ddp(samples(rank))
-        taken = everywhere(bool(ddp.module.norm.running_mean[0] < 1e5))[1]
-        told.append(f"{kind} {'yes' if taken else 'no'}")
-        if kind == "training":
-            output.sum().backward()
-    return ", ".join(told)
-
-
 def wrapped_names(rank):
     bare = TwoHeads()
     state = DistributedDataParallel(TwoHeads()).state_dict()
@@ -404,8 +419,6 @@ def buckets_with_25(rank):
 
 
 def buckets_with_a_list(rank):
-    if "bucket_cap_mb_list" not in names_of(DistributedDataParallel.__init__):
-        return "no such argument"
     return listed(buckets_by_iteration(mlp(), torch.ones(1, 784), bucket_cap_mb_list=[1, 4]))
 
 
@@ -427,7 +440,7 @@ def gradients_as_views(rank):
     return f"`.grad` is {told[0]} with True and {told[1]} with False; the default is {default}"
 
 
-# ---- Data and uneven inputs ----------------------------------------------------------------------
+# ---- Data ----------------------------------------------------------------------------------------
 
 
 def epochs_without_set_epoch(rank):
@@ -474,18 +487,6 @@ def next_of_a_new_iterator(rank):
         f"one iterator ends with {error.split(':')[0]}" if error else "one iterator goes on")
 
 
-def uneven_inputs_with_join(rank):
-    ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
-
-    def train():
-        with ddp.join():
-            for step in range(2 + rank):
-                ddp(samples(rank + 2 * step)).sum().backward()
-
-    return error_of(train) or "no error; " + (
-        "equal" if are_equal(list(ddp.parameters())) else "different") + " parameters"
-
-
 # ---- Signatures and defaults ---------------------------------------------------------------------
 
 
@@ -496,15 +497,7 @@ def seconds(limit):
 def time_outs(rank):
     constants = torch.distributed.constants
     return f"{seconds(constants.default_pg_timeout)}; NCCL: " + seconds(
-        getattr(constants, "default_pg_nccl_timeout", constants.default_pg_timeout))
-
-
-def constructor_arguments(rank):
-    return ", ".join(f"`{name}`" for name in names_of(DistributedDataParallel.__init__))
-
-
-def init_process_group_arguments(rank):
-    return ", ".join(f"`{name}`" for name in names_of(dist.init_process_group))
+        constants.default_pg_nccl_timeout)
 
 
 def port_that_is_in_use(rank):
@@ -621,6 +614,14 @@ def old_ways(rank):
     return "; ".join(
         f"{kind}: " + ", ".join(f"`{name}`" for name, what in said.items() if what == kind)
         for kind in ("refused", "deprecated", "works"))
+
+
+def constructor_arguments(rank):
+    return ", ".join(f"`{name}`" for name in names_of(DistributedDataParallel.__init__))
+
+
+def init_process_group_arguments(rank):
+    return ", ".join(f"`{name}`" for name in names_of(dist.init_process_group))
 
 
 # ---- Asking --------------------------------------------------------------------------------------

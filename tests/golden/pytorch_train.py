@@ -38,8 +38,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 try:
     import torch
 except ModuleNotFoundError:
-    sys.exit(f"PyTorch is missing for {sys.executable}: install it (Debian: python3-torch serves "
-             "/usr/bin/python3).")
+    sys.exit(f"PyTorch is missing for {sys.executable}: `./book setup pytorch` fetches one.")
 import torch.distributed as dist
 from torch import nn
 

@@ -15,7 +15,7 @@ The BLEU of the held-out descriptions of packages after each epoch, to be laid b
 build/cpu/bin/test_translation "[.reference_debian]"
     PYTHON tests/golden/transformer_reference.py --bleu --threads 2 --state reference.pt input.txt
 
-PYTHON is any interpreter with PyTorch, 1.13 or newer; for BLEU, with sacrebleu as well.
+PYTHON is any interpreter with PyTorch; for BLEU, with sacrebleu as well.
 """
 import argparse
 import collections

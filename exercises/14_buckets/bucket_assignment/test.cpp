@@ -141,7 +141,7 @@ void check(const Gradients& gradients, const std::vector<std::size_t>& limits, c
 
 constexpr ElementType full = ElementType::float32, half = ElementType::float16;
 
-// The answers are those of _compute_bucket_assignment_by_size in PyTorch 1.13 and 2.15.
+// The answers are those of _compute_bucket_assignment_by_size in PyTorch 2.15.
 void check_assignment() {
     check({{10, full}, {90, full}, {10, full}, {200, full}, {1, full}, {1, full}}, {400, 800},
           {{0, 1}, {2, 3}, {4, 5}},

@@ -109,7 +109,7 @@ TEST_CASE("bucket plan: DistributedDataParallel with find_unused_parameters keep
     }
 }
 
-TEST_CASE("bucket plan: PyTorch 1.13 has a first bucket of 1 MiB even under a given cap") {
+TEST_CASE("bucket plan: an older PyTorch has a first bucket of 1 MiB even under a given cap") {
     const DdpRun run("ddp_eight_cap4.in_1.13.txt");
     REQUIRE(run.golden.made_by().starts_with("PyTorch 1.13"));
     REQUIRE(buckets_of(first_plan(run.gradients)) == run.iteration(1));
