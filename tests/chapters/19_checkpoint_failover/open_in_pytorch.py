@@ -6,18 +6,14 @@
 CHECKPOINT is one of the chapter's; EXAMPLE has `images`, and the `logits` that the chapter's model
 gives for them. PyTorch's model must give the same. ANSWER is then written as PyTorch's
 DistributedDataParallel would have it, with `module.` before each name. Files are read by the
-package safetensors, or by the lines below. Exits with 77 where there is no PyTorch.
+package safetensors, or by the lines below.
 """
 import collections
 import json
 import struct
 import sys
 
-try:
-    import torch
-except ImportError:
-    print("there is no PyTorch here (Debian: python3-torch, for /usr/bin/python3)")
-    sys.exit(77)
+import torch
 
 
 def load_by_hand(path):
