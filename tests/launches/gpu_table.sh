@@ -43,10 +43,7 @@ awk -F'\t' -v OFS='\t' '
         if (kernel == "scale_gradient") return 8 * a[1]
         if (kernel == "add_step") return 4 * a[1] * a[2]
         if (kernel == "step_all_by_momentum") return 24 * a[1]                # gradients are read, and zeroed
-        if (kernel == "descend") return 12 * a[1]
         if (kernel == "reduce_scatter_kernel") return 4 * a[5] * 2 * 2        # of two ranks, to two ranks
-        if (kernel == "one_shot_kernel") return 4 * a[5] * (2 + 2 + 1)        # staged, read from two ranks, summed
-        if (kernel == "ring_kernel") return 4 * a[3] * 4
         if (kernel == "gemm") return 4 * (a[1] * a[3] + a[3] * a[2] + a[1] * a[2])
         print "gpu_table.sh does not know how many bytes " kernel " moves: give it a line." >"/dev/stderr"
         failed = 1
