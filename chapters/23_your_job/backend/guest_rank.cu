@@ -306,7 +306,12 @@ void GuestRank::all_reduce(void* data, std::size_t count, const std::string& typ
                            const std::string& op, Done done) {
     const ElementType elements = require_type(type);
     const ReduceOp reduction = reduce_op_named(op);
-    enqueue({to_string(OperationKind::all_reduce, "all_reduce " + op, count, type, -1, ""),
+    const ddp::Call call{.operation = "all_reduce",
+                         .kind = OperationKind::all_reduce,
+                         .type = elements,
+                         .count = count,
+                         .op = reduction};
+    enqueue({to_string(call),
              [=](Desk& desk) { desk.all_reduce(data, count, elements, reduction); },
              std::move(done)});
 }
@@ -315,20 +320,34 @@ void GuestRank::reduce_scatter(std::vector<const void*> inputs, void* output, st
                                const std::string& type, const std::string& op, Done done) {
     const ElementType elements = require_type(type);
     const ReduceOp reduction = reduce_op_named(op);
-    enqueue({to_string(OperationKind::reduce_scatter, "reduce_scatter " + op, count, type, -1, ""),
+    const ddp::Call call{.operation = "reduce_scatter",
+                         .kind = OperationKind::reduce_scatter,
+                         .type = elements,
+                         .count = count,
+                         .op = reduction};
+    enqueue({to_string(call),
              [=](Desk& desk) { desk.reduce_scatter(inputs, output, count, elements, reduction); },
              std::move(done)});
 }
 
 void GuestRank::broadcast(void* data, std::size_t bytes, int root, Done done) {
-    enqueue({to_string(OperationKind::broadcast, "broadcast", bytes, "byte", root, ""),
-             [=](Desk& desk) { desk.broadcast(data, bytes, root); }, std::move(done)});
+    const ddp::Call call{.operation = "broadcast",
+                         .kind = OperationKind::broadcast,
+                         .type = ElementType::uint8,
+                         .count = bytes,
+                         .peer = root};
+    enqueue(
+        {to_string(call), [=](Desk& desk) { desk.broadcast(data, bytes, root); }, std::move(done)});
 }
 
 void GuestRank::all_gather(const void* input, std::vector<void*> outputs, std::size_t bytes,
                            Done done) {
-    enqueue({to_string(OperationKind::all_gather, "all_gather", bytes, "byte", -1, ""),
-             [=](Desk& desk) { desk.all_gather(input, outputs, bytes); }, std::move(done)});
+    const ddp::Call call{.operation = "all_gather",
+                         .kind = OperationKind::all_gather,
+                         .type = ElementType::uint8,
+                         .count = bytes};
+    enqueue({to_string(call), [=](Desk& desk) { desk.all_gather(input, outputs, bytes); },
+             std::move(done)});
 }
 
 void GuestRank::barrier(Done done) {
