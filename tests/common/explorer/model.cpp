@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <stdexcept>
 
 namespace ddp::test {
 namespace {
@@ -96,6 +97,9 @@ class Model {
         unsigned int& seen = state.seen[p * max_instructions + number];
         std::vector<PendingStore>& buffer = state.buffers[p];
         switch (now.kind) {
+            case Instruction::read:
+            case Instruction::write:
+                throw std::logic_error("the model has no data");
             case Instruction::load:
                 seen = loaded(state, p, now.place);
                 break;

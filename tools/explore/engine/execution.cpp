@@ -82,9 +82,8 @@ Execution::~Execution() = default;
 
 // ---- The beginning and the end
 
-void Execution::begin(std::vector<ExploredStep>* timeline) {
+void Execution::begin() {
     take_back();
-    timeline_ = timeline;
     number_++;
     step_ = -1;
     has_found_shared_ = false;
@@ -92,7 +91,7 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
     for (const auto& stream : streams_) {
         stream->fiber.restart();
         stream->thread_storage = own_thread_storage_;
-        stream->calls.clear();
+        stream->calls = 0;
         stream->state = State::ready;
         stream->view = stream->fenced = stream->unfenced = {};
         stream->view[index_of(stream->number)] = 1;
@@ -322,8 +321,7 @@ bool Execution::ask(RunningStream& asked, const Moment& there, const Question& q
 
 // A kernel that would end goes on, too.
 void Execution::leave() {
-    running_->calls.pop_back();
-    if (question_ && running_->calls.empty())
+    if (--running_->calls == 0 && question_)
         answer(true);
 }
 
@@ -362,16 +360,6 @@ std::uint64_t Execution::first_value_at(const std::byte* address, std::size_t by
 
 bool Execution::is_under_way() const {
     return std::ranges::any_of(streams_, [](const auto& s) { return s->state != State::ended; });
-}
-
-void Execution::note_waits() {
-    for (const auto& stream : streams_)
-        if (stream->state != State::ended && stream->next.kind != NextStep::Kind::join) {
-            const std::byte* address =
-                stream->next.address != nullptr ? stream->next.address : stream->awaited.front();
-            note({stream->number, Action::wait, address, sizeof(std::uint64_t),
-                  value_at(address, sizeof(std::uint64_t))});
-        }
 }
 
 // ---- Processes and their steps
@@ -502,7 +490,6 @@ void Execution::arrive(int process) {
     streams_[index_of(number)]->arrivals.push_back({store.number, step_});
     write_memory(store.address, store.bytes, store.value);
     released_[store.address] = store.view;
-    note({number, Action::store, store.address, store.bytes, store.value, store.order});
 }
 
 // ---- What a stream does
@@ -514,7 +501,6 @@ void Execution::access(const volatile void* address, std::size_t bytes, bool is_
     const std::byte* place = bytes_at(address);
     stream.polled = nullptr;
     check(stream, place, bytes, is_write, false);
-    note({stream.number, is_write ? Action::write : Action::read, place, bytes});
     if (is_write) {
         keep(place, bytes);
         stream.loads.clear();
@@ -530,12 +516,9 @@ const Execution::Store* Execution::own_store_at(const RunningStream& stream,
 }
 
 std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
-                              std::memory_order order, const void* at) {
+                              std::memory_order order) {
     RunningStream& stream = *running_;
     const std::byte* place = bytes_at(address);
-    const ChangedAccess access = changed(place, false, order, at);
-    if (access.is_left_out && (!question_ || question_->is_of_whole_poll))
-        return ~std::uint64_t{0};
     if (question_)
         return asked_value_at(place, bytes);
     // A load with acquire right behind a relaxed one ends a wait that polls. Both are one step: a
@@ -559,40 +542,34 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
     const Store* own = own_store_at(stream, place);
     const std::uint64_t value = own != nullptr ? own->value : value_at(place, bytes);
     if (own == nullptr)
-        acquire(stream, place, access.order);
-    if (is_step && !stream.is_probing)
-        note({stream.number, Action::load, place, bytes, value, access.order});
-    if (is_end_of_poll && timeline_ != nullptr)
-        timeline_->back().order = access.order;
+        acquire(stream, place, changed(order));
     return value;
 }
 
 void Execution::store(volatile void* address, std::size_t bytes, std::uint64_t value,
-                      std::memory_order order, const void* at) {
+                      std::memory_order order) {
     if (question_)
         answer(true);
     RunningStream& stream = *running_;
     auto* place = const_cast<std::byte*>(bytes_at(address));
     stream.polled = nullptr;
-    const ChangedAccess access = changed(place, true, order, at);
-    if (access.is_left_out)
-        return;
+    order = changed(order);
     check(stream, place, bytes, true, true);
-    const View view = is_release(access.order) ? stream.view : stream.fenced;
+    const View view = is_release(order) ? stream.view : stream.fenced;
     if (!is_shared_place(stream, place)) {
         write_memory(place, bytes, value);
         released_[place] = view;
     } else {
         process_of(stream.number, place);
         const std::uint64_t number = ++stream.stores;
-        stream.buffer.push_back({place, bytes, value, view, access.order, number,
-                                 is_release(access.order) ? number : stream.fenced_stores + 1,
+        stream.buffer.push_back({place, bytes, value, view, number,
+                                 is_release(order) ? number : stream.fenced_stores + 1,
                                  stream.last_step});
     }
     stream.loads.clear();
-    if (is_release(access.order))
+    if (is_release(order))
         release(stream);
-    if (access.order == std::memory_order_seq_cst && !stream.buffer.empty())
+    if (order == std::memory_order_seq_cst && !stream.buffer.empty())
         stop_before(stream, {NextStep::Kind::fence, nullptr});
 }
 
@@ -617,10 +594,8 @@ std::uint64_t Execution::update(
             release(stream);
     }
     stream.loads.clear();
-    if (is_step) {
+    if (is_step)
         updated_ = value.value_or(before);
-        note({stream.number, Action::update, place, bytes, updated_, order});
-    }
     return before;
 }
 
@@ -637,17 +612,6 @@ void Execution::fence(std::memory_order order) {
         stream.fenced_stores = stream.stores;
         release(stream);
     }
-}
-
-ChangedAccess Execution::changed(const std::byte* address, bool is_store, std::memory_order order,
-                                 const void* at) const {
-    if (options_.change == nullptr)
-        return {order};
-    running_->calls.push_back(at);
-    const ChangedAccess access =
-        options_.change({address, is_store, order, running_->calls, running_->block});
-    running_->calls.pop_back();
-    return access;
 }
 
 // Returns whether several streams use a place by atomic accesses. Only then it matters who comes
@@ -703,26 +667,28 @@ Execution::Granule& Execution::fresh(std::ptrdiff_t granule) {
 void Execution::check(RunningStream& stream, const std::byte* address, std::size_t bytes,
                       bool is_write, bool is_atomic) {
     const auto me = index_of(stream.number);
-    const ExploredStep mine{stream.number,
-                            is_atomic  ? is_write ? Action::store : Action::load
-                            : is_write ? Action::write
-                                       : Action::read,
-                            address, bytes};
-    const auto require_seen = [&](int other, std::uint16_t release, Action action) {
-        if (other >= 0 && other != stream.number && release > stream.view[index_of(other)])
-            fail(stream, mine, {other, action, address, bytes});
+    const auto require_seen = [&](int number, std::uint16_t release, bool has_written) {
+        if (number < 0 || number == stream.number || release <= stream.view[index_of(number)])
+            return;
+        const RunningStream& other = *streams_[index_of(number)];
+        failure_ = ExploredFailure::race;
+        race_ = {address,
+                 bytes,
+                 {other.of, other.block, has_written},
+                 {stream.of, stream.block, is_write}};
+        pause(stream);
     };
     const std::ptrdiff_t first = granule_of(address);
     const auto last = first + static_cast<std::ptrdiff_t>((bytes - 1) / granule_bytes);
     for (std::ptrdiff_t i = first; i <= last; i++) {
         Granule& granule = fresh(i);
-        require_seen(granule.plain_write.stream, granule.plain_write.release, Action::write);
+        require_seen(granule.plain_write.stream, granule.plain_write.release, true);
         if (!is_atomic)
-            require_seen(granule.atomic_write.stream, granule.atomic_write.release, Action::store);
+            require_seen(granule.atomic_write.stream, granule.atomic_write.release, true);
         for (int other = 0; is_write && other < streams(); other++) {
-            require_seen(other, granule.plain_reads[index_of(other)], Action::read);
+            require_seen(other, granule.plain_reads[index_of(other)], false);
             if (!is_atomic)
-                require_seen(other, granule.atomic_reads[index_of(other)], Action::load);
+                require_seen(other, granule.atomic_reads[index_of(other)], false);
         }
         const std::uint16_t release = stream.view[me];
         if (is_write)
@@ -731,14 +697,6 @@ void Execution::check(RunningStream& stream, const std::byte* address, std::size
         else
             (is_atomic ? granule.atomic_reads : granule.plain_reads)[me] = release;
     }
-}
-
-void Execution::fail(RunningStream& stream, const ExploredStep& last,
-                     const ExploredStep& conflict) {
-    failure_ = ExploredFailure::race;
-    conflict_ = as_seen(conflict);
-    note(last);
-    pause(stream);
 }
 
 // Begins what is behind the release.
@@ -769,36 +727,6 @@ void Execution::write_memory(std::byte* address, std::size_t bytes, std::uint64_
 void Execution::keep(const std::byte* address, std::size_t bytes) {
     kept_.push_back({const_cast<std::byte*>(address), bytes, kept_bytes_.size()});
     kept_bytes_.insert(kept_bytes_.end(), address, address + bytes);
-}
-
-// Adds a line to the timeline. Neighbours that a loop accesses one after the other are one line.
-void Execution::note(ExploredStep step) {
-    if (timeline_ == nullptr)
-        return;
-    step = as_seen(step);
-    constexpr std::size_t arrays_of_a_loop = 8;
-    const std::size_t lines = std::min(timeline_->size(), arrays_of_a_loop);
-    for (auto line = timeline_->rbegin();
-         line != timeline_->rbegin() + static_cast<std::ptrdiff_t>(lines); ++line) {
-        if (line->stream != step.stream || line->block != step.block ||
-            line->action > Action::write)
-            break;
-        if (line->action == step.action && line->address <= step.address &&
-            line->address + line->bytes >= step.address) {
-            line->bytes = std::max(
-                line->bytes, static_cast<std::size_t>(step.address + step.bytes - line->address));
-            return;
-        }
-    }
-    timeline_->push_back(step);
-}
-
-// Says of which stream and block a step is, in place of their number among all.
-ExploredStep Execution::as_seen(ExploredStep step) const {
-    const RunningStream& stream = *streams_[index_of(step.stream)];
-    step.stream = stream.of;
-    step.block = stream.block;
-    return step;
 }
 
 }  // namespace cuda_on_cpu

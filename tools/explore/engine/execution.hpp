@@ -60,8 +60,7 @@ class Execution {
     Execution& operator=(const Execution&) = delete;
 
     // Begins anew: memory is as at first, and every stream stands in front of its first step.
-    // Steps are added to `timeline`, if there is one.
-    void begin(std::vector<ExploredStep>* timeline = nullptr);
+    void begin();
     // Puts the memory back.
     void take_back();
     // Throws std::logic_error if that has not put all of it back: a kernel has written unseen.
@@ -98,7 +97,7 @@ class Execution {
     struct Moment {
         Fiber::Moment fiber;
         std::vector<std::byte> thread_storage;
-        std::vector<const void*> calls;
+        int calls = 0;
     };
     Moment moment_of(int stream) const;
     // Asks a stream that stands there what it would do if the place had this value, or the one that
@@ -107,33 +106,30 @@ class Execution {
 
     // Returns whether a stream has not ended.
     bool is_under_way() const;
-    // Notes in the timeline where each such stream waits.
-    void note_waits();
     // Returns whether the streams turned out to share a place that only one of them seemed to use:
     // then what was explored so far took too few steps, and is to be done again.
     bool has_found_shared() const { return has_found_shared_; }
     // Returns whether there is no use in going on.
     bool is_to_be_left() const { return has_found_shared_ || failure_ != ExploredFailure::none; }
     ExploredFailure failure() const { return failure_; }
-    const ExploredStep& conflict() const { return conflict_; }
+    const Race& race() const { return race_; }
 
     // ---- Called by the running stream (hooks.cpp)
 
     static Execution* of_this_thread();
     bool is_shared_memory(const volatile void* address) const { return granule_of(address) >= 0; }
     void access(const volatile void* address, std::size_t bytes, bool is_write);
-    std::uint64_t load(const volatile void* address, std::size_t bytes, std::memory_order order,
-                       const void* at);
+    std::uint64_t load(const volatile void* address, std::size_t bytes, std::memory_order order);
     void store(volatile void* address, std::size_t bytes, std::uint64_t value,
-               std::memory_order order, const void* at);
+               std::memory_order order);
     // Returns what was at `address`; puts there what change() returns for it, if it returns
     // something.
     std::uint64_t update(volatile void* address, std::size_t bytes, std::memory_order order,
                          const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change);
     void fence(std::memory_order order);
     void sleep();
-    // The stream enters a function, which was called there, and leaves it.
-    void enter(const void* called_at) { running_->calls.push_back(called_at); }
+    // The stream enters a function, and leaves it.
+    void enter() { running_->calls++; }
     void leave();
 
   private:
@@ -157,8 +153,7 @@ class Execution {
         std::byte* address;
         std::size_t bytes;
         std::uint64_t value;
-        View view;  // what a load of it with acquire will have seen
-        std::memory_order order;
+        View view;             // what a load of it with acquire will have seen
         std::uint64_t number;  // among the stores of the stream, from 1
         std::uint64_t behind;  // earlier stores with lower numbers arrive first
         int issued_after;
@@ -197,7 +192,7 @@ class Execution {
         BlockExecutor executor;
         std::optional<KernelRun> run;
         std::vector<std::byte> thread_storage;  // while it does not run
-        std::vector<const void*> calls;         // where the functions that it is in were called
+        int calls = 0;                          // of functions that it is in
 
         State state = State::ready;
         bool has_slept = false, is_probing = false;
@@ -241,20 +236,18 @@ class Execution {
     int process_of(int stream, const std::byte* address);
     bool is_shared_place(RunningStream& stream, const std::byte* address);
     bool begin_atomic(RunningStream& stream, const std::byte* address, NextStep::Kind kind);
-    ChangedAccess changed(const std::byte* address, bool is_store, std::memory_order order,
-                          const void* at) const;
+    std::memory_order changed(std::memory_order order) const {
+        return order == options_.without ? std::memory_order_relaxed : order;
+    }
 
     std::ptrdiff_t granule_of(const volatile void* address) const;
     Granule& fresh(std::ptrdiff_t granule);
     void check(RunningStream& stream, const std::byte* address, std::size_t bytes, bool is_write,
                bool is_atomic);
-    void fail(RunningStream& stream, const ExploredStep& last, const ExploredStep& conflict);
     void write_memory(std::byte* address, std::size_t bytes, std::uint64_t value);
     void keep(const std::byte* address, std::size_t bytes);
     void release(RunningStream& stream);
     void acquire(RunningStream& stream, const std::byte* address, std::memory_order order);
-    void note(ExploredStep step);
-    ExploredStep as_seen(ExploredStep step) const;
 
     const std::vector<std::vector<const PreparedKernel*>> kernels_;
     const ExplorationOptions& options_;
@@ -274,8 +267,7 @@ class Execution {
     std::vector<std::pair<int, const std::byte*>> places_;       // the same, by process
     bool has_found_shared_ = false;
     ExploredFailure failure_ = ExploredFailure::none;
-    ExploredStep conflict_;
-    std::vector<ExploredStep>* timeline_ = nullptr;
+    Race race_;
 
     std::optional<Question> question_;
 

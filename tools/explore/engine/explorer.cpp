@@ -84,16 +84,15 @@ class Search {
             execute();
             if (execution_.has_found_shared()) {  // all anew, with more steps
                 path_.clear();
-                result_.executions = result_.repeated = 0;
-            } else if (result_.failure != ExploredFailure::none) {
-                write_timeline();
-            } else {
+                result_.executions = 0;
+            } else if (result_.failure == ExploredFailure::none) {
                 note_races();
                 result_.is_complete = !back_up();
             }
         } while (!result_.is_complete && result_.failure == ExploredFailure::none &&
                  seconds() < options_.max_seconds);
         result_.is_complete |= result_.failure != ExploredFailure::none;
+        result_.race = execution_.race();
         execution_.take_back();
         execution_.require_unchanged();
         result_.seconds = seconds();
@@ -144,10 +143,7 @@ class Search {
     }
 
     // Ends an execution in which what was to be tried cannot be: it has no races of its own.
-    void repeats() {
-        result_.repeated++;
-        path_.back().races.clear();
-    }
+    void repeats() { path_.back().races.clear(); }
 
     // Chooses the process of the next step. False if there is none: the execution is at its end, or
     // all that could go on has been tried from an equal state.
@@ -158,10 +154,8 @@ class Search {
             end_execution();
             return false;
         }
-        if ((enabled & ~asleep) == 0) {
-            result_.repeated++;
+        if ((enabled & ~asleep) == 0)
             return false;
-        }
         if (path_.size() >= max_steps) {
             result_.failure = ExploredFailure::endless;
             return false;
@@ -188,8 +182,7 @@ class Search {
     }
 
     void end_execution() {
-        if (++result_.executions == 1)
-            result_.orders = count_orders();
+        result_.executions++;
         result_.steps = std::max(result_.steps, path_.size());
         if (execution_.is_under_way()) {
             result_.failure = ExploredFailure::deadlock;
@@ -197,50 +190,6 @@ class Search {
                    !result_.what_is_wrong.empty()) {
             result_.failure = ExploredFailure::wrong_result;
         }
-    }
-
-    // By process that takes steps: how many of them are done, and all of them.
-    using Done = std::vector<std::uint16_t>;
-    struct StepsOfProcess {
-        std::size_t process;
-        std::vector<const Node*> steps;
-    };
-
-    // Returns in how many orders the steps of this execution could come: the number of ways from
-    // its beginning to its end, through states that say how many steps of each process are done.
-    double count_orders() const {
-        constexpr std::size_t max_states = 100'000;
-        std::map<int, std::vector<const Node*>> by_process;
-        for (const Node& node : path_)
-            by_process[node.process].push_back(&node);
-        std::vector<StepsOfProcess> steps;
-        for (const auto& [process, nodes] : by_process)
-            steps.push_back({static_cast<std::size_t>(process), nodes});
-        std::map<Done, double> ways{{Done(steps.size()), 1.0}};
-        for (std::size_t step = 0; step < path_.size() && ways.size() < max_states; step++) {
-            std::map<Done, double> longer;
-            for (const auto& [done, count] : ways)
-                for (std::size_t p = 0; p < steps.size(); p++)
-                    if (done[p] < steps[p].steps.size() && is_next(p, done, steps)) {
-                        Done then = done;
-                        then[p]++;
-                        longer[then] += count;
-                    }
-            ways = std::move(longer);
-        }
-        return ways.size() == 1 ? ways.begin()->second : 0;
-    }
-
-    // Returns whether all steps are done that come before the next one of process `own` of these.
-    static bool is_next(std::size_t own, const Done& done,
-                        const std::vector<StepsOfProcess>& steps) {
-        const StepClock& before = steps[own].steps[done[own]]->before;
-        for (std::size_t p = 0; p < steps.size(); p++) {
-            const auto& [process, of] = steps[p];
-            if (p != own && done[p] < of.size() && of[done[p]]->before[process] <= before[process])
-                return false;
-        }
-        return true;
     }
 
     // Returns what was tried in the state before and does not depend on its step: it need not be
@@ -506,16 +455,6 @@ class Search {
             }
         }
         return false;
-    }
-
-    // Runs the path once more, and writes down what happens.
-    void write_timeline() {
-        execution_.begin(&result_.timeline);
-        for (std::size_t number = 0; number < path_.size() && !execution_.is_to_be_left(); number++)
-            execution_.step(path_[number].process, static_cast<int>(number));
-        if (result_.failure == ExploredFailure::deadlock)
-            execution_.note_waits();
-        result_.conflict = execution_.conflict();
     }
 
     Execution& execution_;

@@ -14,9 +14,9 @@ Execution* explored(const volatile void* address) {
     return execution != nullptr && execution->is_shared_memory(address) ? execution : nullptr;
 }
 
-void explored_enter(const void* called_at) {
+void explored_enter(const void*) {
     if (Execution* execution = Execution::of_this_thread())
-        execution->enter(called_at);
+        execution->enter();
 }
 void explored_leave() {
     if (Execution* execution = Execution::of_this_thread())
@@ -29,16 +29,16 @@ void explored_announce(const void* address, std::size_t bytes, bool is_write, co
 }
 
 template <class T>
-T explored_load(const volatile T* address, std::memory_order order, const void* at) {
+T explored_load(const volatile T* address, std::memory_order order, const void*) {
     if (Execution* execution = explored(address))
-        return static_cast<T>(execution->load(address, sizeof(T), order, at));
+        return static_cast<T>(execution->load(address, sizeof(T), order));
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);
 }
 
 template <class T>
-void explored_store(volatile T* address, T value, std::memory_order order, const void* at) {
+void explored_store(volatile T* address, T value, std::memory_order order, const void*) {
     if (Execution* execution = explored(address))
-        execution->store(address, sizeof(T), value, order, at);
+        execution->store(address, sizeof(T), value, order);
     else
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
 }
