@@ -6,6 +6,7 @@ kernel_seconds=10
 # How it is run: orders of threads, and what a launch gets that leaves the number of threads to the device (on a CPU that is
 # one thread otherwise).
 orders=(forward "reversed,shape=3x5" "random:7,shape=2x37")
+in_sandbox=()  # what runs a task in a sandbox: words before the command
 more_orders=("random:1,shape=3x33" "random:2,shape=2x37")  # of the threads of an answer's own kernels
 
 # run_task PROGRAM TASK [SOURCE]: $verdict becomes passed, missing (nobody has begun it), wrong, or busy (it took too long, on a
@@ -82,7 +83,7 @@ is_busy() {  # whether other programs' threads want all cores now that ours has 
 run_in_order() {  # PROGRAM TASK ORDER
     ended=0
     words=$(CUDA_ON_CPU=strict,${races-}timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
-        timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
+        ${in_sandbox[@]+"${in_sandbox[@]}"} timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
     verdict=wrong
     if [[ $ended == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi
     if [[ $ended == 3 ]]; then verdict=missing; fi

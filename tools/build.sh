@@ -39,7 +39,7 @@ configure() {  # VERB: only if this machine has changed: the build itself sees a
         find "$folder" -mindepth 1 -maxdepth 1 ! -name book.lock ! -name book.log -exec rm -rf {} +
     fi
     # The tests are half of what CMake reads: they are left out until a verb needs them.
-    if has catch2 && { [[ $1 == test || $1 == grade ]] || grep -qs '^BUILD_TESTING:BOOL=ON' "$folder/CMakeCache.txt"; }; then
+    if has catch2 && { [[ $1 == test ]] || grep -qs '^BUILD_TESTING:BOOL=ON' "$folder/CMakeCache.txt"; }; then
         tests=ON
     fi
     options=("-DBUILD_TESTING=$tests")

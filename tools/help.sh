@@ -54,12 +54,8 @@ help_of_other_verbs() {
                                 predictions that you have saved in the web edition to my/
   ./book reset NN               begin chapter NN's exercises anew; what you have is kept
   ./book handout DIR            a copy of the book for students: without solutions
-  ./book grade DIR [--csv FILE] [--results FOLDER]
-                                a class: DIR has a folder for each student, in it the files of their my/;
-                                each is built and run in a sandbox; grades are in DIR/grades.csv, and
-                                with --results in a results.json for each student, as autograders read it
-                                what students have predicted (predictions.txt of the web edition, or NN_name/predictions
-                                of my/) is in DIR/grades.predictions.csv, to be read
+  ./book grade DIR...           a class: DIR has a folder for each student, in it the files of their my/;
+                                each is checked in a sandbox, and the grades are in DIR/grades.csv
   ./book explore NAME [options] run a chapter's kernels in every order of what they say to each other: can they
                                 fail? (on the CPU; \`./book explore all_reduce --help\`)
   ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20

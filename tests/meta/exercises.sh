@@ -32,7 +32,7 @@ fi
 # Files that the lists know.
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
-        solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
+        solutions/make_stubs.sh
     printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},add.cu,counted.hpp,gate.hpp,junk.hpp,lines.hpp,remembering_stream.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then

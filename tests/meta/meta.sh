@@ -114,7 +114,6 @@ namespace ddp::test {
 static void require(int yours, int right) {
     if (yours != right)
         throw Wrong("You say " + std::to_string(yours) + ", right is " + std::to_string(right) + ".");
-    held();
 }
 std::vector<Task> tasks() {
     return {{"up", [] { require(rise(3), 6); }}, {"down", [] { require(fall(3), -6); }}};
@@ -147,7 +146,7 @@ The same with a minus.
 Turn it round.
 </details>
 END
-    cp "$root/solutions/"*.{sh,py} solutions
+    cp "$root/solutions/make_stubs.sh" solutions
     bash solutions/make_stubs.sh
 }
 
