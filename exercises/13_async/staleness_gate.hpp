@@ -38,14 +38,4 @@ class WaitingGate {
 // Returns a gate for workers 0, ..., workers - 1, which have done no step.
 std::unique_ptr<WaitingGate> make_staleness_gate(int workers, int bound);
 
-// Task seconds. Both functions return the seconds after which every worker but worker 0 has done
-// `steps` steps, of `step_s` seconds each.
-//
-// Worker 0 is as fast as the others, but pauses for `pause_s` seconds in its first step. `steps` is
-// more than bound + 1.
-double seconds_with_pause(int steps, int bound, double step_s, double pause_s);
-// Each step of worker 0 takes `times` as long (1 or more). Worker 0 goes on when the others have
-// ended.
-double seconds_with_slow(int steps, int bound, double step_s, double times);
-
 }  // namespace ddp

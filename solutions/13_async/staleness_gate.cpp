@@ -65,19 +65,4 @@ std::unique_ptr<WaitingGate> make_staleness_gate(int workers, int bound) {
     return std::make_unique<Gate>(workers, bound);
 }
 
-double seconds_with_pause(int steps, int bound, double step_s, double pause_s) {
-    // stub: seconds
-    //: How many steps can the others do while worker 0 is in its first one?
-    return steps * step_s + std::max(0.0, pause_s - bound * step_s);
-    // end stub
-}
-
-double seconds_with_slow(int steps, int bound, double step_s, double times) {
-    // stub: seconds
-    //: Which of worker 0's steps must be done before the others may begin their last one?
-    const double slow_is_there = (steps - 1 - bound) * times * step_s;
-    return std::max((steps - 1) * step_s, slow_is_there) + step_s;
-    // end stub
-}
-
 }  // namespace ddp

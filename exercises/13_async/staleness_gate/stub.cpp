@@ -42,14 +42,4 @@ std::unique_ptr<WaitingGate> make_staleness_gate(int workers, int bound) {
     return std::make_unique<Gate>(workers, bound);
 }
 
-double seconds_with_pause(int steps, int bound, double step_s, double pause_s) {
-    // How many steps can the others do while worker 0 is in its first one?
-    throw NotImplemented("seconds");
-}
-
-double seconds_with_slow(int steps, int bound, double step_s, double times) {
-    // Which of worker 0's steps must be done before the others may begin their last one?
-    throw NotImplemented("seconds");
-}
-
 }  // namespace ddp
