@@ -4,7 +4,7 @@
 //
 //     5 ranks, root 0       at the end rank 0 has ((x0+x1)+(x2+x3))+x4, and rank 2 has x2+x3
 //
-// The check also tries: one rank, up to eleven; every root; arrays without elements.
+// The check also tries: one rank, up to nine; every root; arrays without elements.
 #include <string>
 #include <vector>
 
@@ -19,10 +19,5 @@ std::string held_by(int rank, int ranks, int root);
 // Task bits. Returns the sum of the arrays of all ranks, element by element, with the bits of the
 // chapter's reduce. The arrays have the same length.
 std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays);
-
-// Task tell_apart. Another library adds in the chapter's order, too, but numbers the ranks anew
-// first: the root is its rank 0, the next rank its rank 1, and so on. Returns a number for each
-// rank whose sum has different bits there; or nothing, if there are no such numbers.
-std::vector<float> numbers_that_tell(int ranks, int root);
 
 }  // namespace ddp

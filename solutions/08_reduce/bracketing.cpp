@@ -2,8 +2,6 @@
 // exercises/08_reduce/README.md first.
 #include "exercises/08_reduce/bracketing.hpp"
 
-#include <algorithm>
-
 namespace ddp {
 // stub
 namespace {
@@ -51,30 +49,6 @@ std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays) {
             for (std::size_t i = 0; i < sums[rank].size(); i++)
                 sums[rank][i] += sums[rank + distance][i];
     return sums[0];
-    // end stub
-}
-
-std::vector<float> numbers_that_tell(int ranks, int root) {
-    // stub: tell_apart
-    //: A small number that is added to a large one is lost.
-    const auto n = static_cast<std::size_t>(ranks);
-    for (std::size_t a = 0; a < n; a++)
-        for (std::size_t b = a + 1; b < n; b++)
-            for (std::size_t small = 0; small < n; small++) {
-                std::vector<std::vector<float>> numbers(n, {0.0F});
-                numbers[small] = {1.0F};
-                numbers[a] = {1e20F};
-                numbers[b] = {-1e20F};
-                std::vector<std::vector<float>> renumbered = numbers;
-                std::rotate(renumbered.begin(), renumbered.begin() + root, renumbered.end());
-                if (tree_sum(numbers) != tree_sum(renumbered)) {
-                    std::vector<float> result;
-                    for (const std::vector<float>& number : numbers)
-                        result.push_back(number[0]);
-                    return result;
-                }
-            }
-    return {};
     // end stub
 }
 

@@ -2,8 +2,6 @@
 // exercises/08_reduce/README.md first.
 #include "exercises/08_reduce/bracketing.hpp"
 
-#include <algorithm>
-
 namespace ddp {
 
 std::string held_by(int rank, int ranks, int root) {
@@ -14,11 +12,6 @@ std::string held_by(int rank, int ranks, int root) {
 std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays) {
     // Which arrays are added first? Which of them are left, and how far apart are they then?
     throw NotImplemented("bits");
-}
-
-std::vector<float> numbers_that_tell(int ranks, int root) {
-    // A small number that is added to a large one is lost.
-    throw NotImplemented("tell_apart");
 }
 
 }  // namespace ddp
