@@ -39,8 +39,4 @@ NormalisedGradients batch_norm_backward(const Normalised& forward,
 NormalisedGradients rms_norm_backward(const Normalised& forward,
                                       const SumOverRanks& sum_over_ranks);
 
-// Task loss_scale. Returns the factor for this rank's loss, the mean over its `own` samples, so
-// that the gradients become those of the mean over `all` samples. DDP divides by world_size.
-double loss_scale(int own, int all, int world_size);
-
 }  // namespace ddp

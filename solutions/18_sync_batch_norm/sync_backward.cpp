@@ -58,11 +58,4 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
     // end stub
 }
 
-double loss_scale(int own, int all, int world_size) {
-    // stub: loss_scale
-    //: How much does a sample weigh after DDP's average, and how much should it weigh?
-    return static_cast<double>(own) * world_size / all;
-    // end stub
-}
-
 }  // namespace ddp

@@ -21,9 +21,4 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
     throw NotImplemented("rms_norm");
 }
 
-double loss_scale(int own, int all, int world_size) {
-    // How much does a sample weigh after DDP's average, and how much should it weigh?
-    throw NotImplemented("loss_scale");
-}
-
 }  // namespace ddp
