@@ -20,12 +20,11 @@ struct Statistics {
 // Task add. Adds one value, which is not kept.
 void add(Statistics& statistics, double value);
 
-// Task merge. Returns the statistics of the values of `a` and `b` together.
-// Task no_values: one of them may be empty, or both.
+// Task merge. Returns the statistics of the values of `a` and `b` together; neither is empty.
 Statistics merged(const Statistics& a, const Statistics& b);
 
-// Task without. Returns the statistics of the values of `all` without those of `part`.
-// Task no_values: `part` may be empty, or have all values. Then all numbers are 0.
+// Task without. Returns the statistics of the values of `all` without those of `part`, which are
+// fewer.
 Statistics without(const Statistics& all, const Statistics& part);
 
 }  // namespace ddp

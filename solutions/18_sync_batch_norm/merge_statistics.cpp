@@ -20,8 +20,6 @@ Statistics merged(const Statistics& a, const Statistics& b) {
     // stub: merge
     //: The distances within each set, and the distance between their means.
     const double count = a.count + b.count;
-    if (count == 0)
-        return {};
     const double distance = b.mean - a.mean;
     return {count, a.mean + distance * b.count / count,
             a.m2 + b.m2 + distance * distance * a.count * b.count / count};
@@ -32,8 +30,6 @@ Statistics without(const Statistics& all, const Statistics& part) {
     // stub: without
     //: Which statistics, merged with those of `part`, give those of all?
     const double count = all.count - part.count;
-    if (count == 0)
-        return {};
     const double mean = all.mean - (part.mean - all.mean) * part.count / count;
     const double distance = part.mean - mean;
     const double m2 = all.m2 - part.m2 - distance * distance * part.count * count / all.count;
