@@ -9,9 +9,8 @@
 //
 // You may call: rank.all_gather(number), rank.world_size(); ddp.average_gradients();
 // tape.constant(batch.images), model.forward(), cross_entropy(), batch.labels.dim(0), the number of
-// samples; tape.backward(loss, {}, scale); parameter->is_frozen, fill(tensor, 0) and
-// parameter->gradient_for_writing(), for each of model.parameters(); optimizer.step() and
-// .zero_gradients().
+// samples; tape.backward(loss, {}, scale); fill(parameter->gradient_for_writing(), 0), for each of
+// model.parameters(); optimizer.step() and .zero_gradients().
 // The check also tries: one rank, a rank without a batch, a step in which no rank has one.
 #include <functional>
 #include <optional>
@@ -39,9 +38,8 @@ struct Replica {
 };
 
 // Task uneven_step. Does forward, backward and the average of one step: on every rank, each
-// parameter that is not frozen gets the gradient of the mean loss over the samples of all ranks,
-// even if this rank has no batch. Returns the number of samples of all ranks; if it is 0, no
-// gradient is touched.
+// parameter gets the gradient of the mean loss over the samples of all ranks, even if this rank has
+// no batch. Returns the number of samples of all ranks; if it is 0, no gradient is touched.
 int uneven_step(const Replica& replica, const std::optional<Batch>& batch);
 
 // Task epoch. Takes steps until no rank has a batch left, and returns their number. next() returns

@@ -41,8 +41,7 @@ int uneven_step(const Replica& replica, const std::optional<Batch>& batch) {
         tape.backward(loss, {}, scale);
     } else {
         for (const auto& parameter : replica.model.parameters())
-            if (!parameter->is_frozen)
-                fill(parameter->gradient_for_writing(), 0);
+            fill(parameter->gradient_for_writing(), 0);
     }
     replica.ddp.average_gradients();
     return all;
