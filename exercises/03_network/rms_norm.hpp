@@ -7,8 +7,8 @@
 // You may call: x.value() and gain.value(), with .data(), .dim(i) and .shape(); x.tape->device(),
 // with .stream(), and x.tape->record(name, y, inputs, backward); in backward is_wanted(i) and
 // target(i); launch(stream, grid_for(n), kernel, arguments...); in a kernel grid_range(n).
-// The check also tries: a row of zeros, more columns than a block has threads, a second backward on
-// the same record, a frozen x and a frozen gain.
+// The check also tries: a row of zeros, more columns than a block has threads, more
+// rows, and a second backward on the same record.
 #include "01_sgd/tape.hpp"
 #include "exercises/not_implemented.hpp"
 

@@ -1,294 +1,150 @@
-// The exercise rms_norm, beside the same formula in double: its values, and its slopes by finite
-// differences.
-#include <algorithm>
+// The exercise rms_norm: three cases whose values and slopes are known, and one of them repeated.
+#include <array>
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
-#include "01_sgd/operations.hpp"
 #include "exercises/03_network/rms_norm.hpp"
-#include "exercises/support/gate.hpp"
 #include "exercises/support/junk.hpp"
 #include "exercises/support/tasks.hpp"
 
 namespace ddp::test {
 namespace {
 
-// A layer's input, and what the loss says of its output: the loss is the sum of y * dy.
+using Values = std::vector<float>;
+const std::array names = {"y", "the gradient of x", "the gradient of gain"};
+
+// The loss is the sum of y * dy. Slopes are finite differences with 60 digits.
 struct Case {
-    int rows, columns;
-    double eps;
-    std::vector<double> x, gain, dy;
-
-    std::size_t width() const { return static_cast<std::size_t>(columns); }
-    std::size_t size() const { return static_cast<std::size_t>(rows) * width(); }
-};
-
-// Values that differ from place to place, within +-2.
-double value_at(std::size_t i, std::size_t which) {
-    return static_cast<double>((i * 37 + which * 101 + 11) % 64) / 16 - 1.97;
-}
-Case make_case(int rows, int columns, double eps = 1e-5) {
-    Case one{rows, columns, eps, {}, {}, {}};
-    for (std::size_t i = 0; i < one.size(); i++) {
-        one.x.push_back(value_at(i, 1));
-        one.dy.push_back(value_at(i, 2));
-    }
-    one.gain.assign(one.width(), 1);
-    return one;
-}
-Case with_gain(Case one) {
-    for (std::size_t c = 0; c < one.width(); c++)
-        one.gain[c] = 0.5 + value_at(c, 3);
-    return one;
-}
-
-std::vector<double> right_output(const Case& one) {
-    std::vector<double> y(one.size());
-    for (std::size_t first = 0; first < one.size(); first += one.width()) {
-        double squares = 0;
-        for (std::size_t c = 0; c < one.width(); c++)
-            squares += one.x[first + c] * one.x[first + c];
-        const double rms = std::sqrt(squares / one.columns + one.eps);
-        for (std::size_t c = 0; c < one.width(); c++)
-            y[first + c] = one.gain[c] * one.x[first + c] / rms;
-    }
-    return y;
-}
-double loss_of(const Case& one) {
-    double loss = 0;
-    const std::vector<double> y = right_output(one);
-    for (std::size_t i = 0; i < y.size(); i++)
-        loss += y[i] * one.dy[i];
-    return loss;
-}
-
-// How the loss changes with each of these numbers, which are those of `one`.
-std::vector<double> slopes(Case& one, std::vector<double>& numbers) {
-    constexpr double step = 1e-5;
-    std::vector<double> result;
-    for (double& number : numbers) {
-        const double before = number;
-        number = before + step;
-        const double above = loss_of(one);
-        number = before - step;
-        result.push_back((above - loss_of(one)) / (2 * step));
-        number = before;
-    }
-    return result;
-}
-
-// ---- The reader's layer
-
-std::vector<float> floats(const std::vector<double>& values) {
-    return {values.begin(), values.end()};
-}
-
-struct Layer {
-    explicit Layer(const Case& one)
-        : x(std::make_shared<Parameter>("x",
-                                        Tensor(device, {one.rows, one.columns}, floats(one.x)))),
-          gain(
-              std::make_shared<Parameter>("gain", Tensor(device, {one.columns}, floats(one.gain)))),
-          eps(static_cast<float>(one.eps)) {
-        spoil_free_memory(device, {one.rows, one.columns});
-        spoil_free_memory(device, {one.columns});
-    }
-
-    Variable forward() {
-        const Variable input = tape.parameter(x);  // node 0; the gain is node 1
-        return rms_norm(input, tape.parameter(gain), eps);
-    }
-
-    // Gives y the gradient `dy`.
-    void backward(Variable y, const std::vector<double>& dy) {
-        const Variable loss =
-            tape.record("loss", Tensor(device, {1}, std::vector<float>{0}), {y},
-                        [dy = floats(dy)](const Tensor&, Tape::InputGradients& inputs) {
-                            inputs.target(0).tensor.copy_from(dy);
-                        });
-        tape.backward(loss);
-    }
-
-    Device device;
-    Tape tape{device};
-    std::shared_ptr<Parameter> x, gain;
+    std::size_t rows, columns;
     float eps;
+    Values x, gain, dy;
+    std::array<Values, 3> right;
+    std::array<std::string, 3> hints;
 };
 
-const std::string in_fresh_memory =
-    "New memory holds junk here, NaN or 4096. Either no thread has written this element, or your "
-    "kernel has added to what was there: if GradientTarget::accumulate is false, it must "
-    "overwrite. (Or is something divided by 0?)";
+const std::vector<Case> cases = {
+    {.rows = 1,
+     .columns = 2,
+     .eps = 0,
+     .x = {3, 4},
+     .gain = {1, 1},
+     .dy = {1, 3},
+     .right = {{{0.848528, 1.13137}, {-0.226274, 0.169706}, {0.848528, 3.39411}}},
+     .hints = {"The mean of the squares is 12.5, and its root 3.5355.",
+               "An element of x changes its own y, and the rms of its row, and with it every other "
+               "y of the row: that is a second term.",
+               "How does y change with its gain?"}},
+    {.rows = 2,
+     .columns = 3,
+     .eps = 0,
+     .x = {1, -2, 3, 4, 0.5, -1},
+     .gain = {0.5, -1, 2},
+     .dy = {1, 2, -1, 0.5, -3, 1},
+     .right = {{{0.231455, 0.92582, 2.77746, 0.834058, -0.208514, -0.834058},
+                {0.281053, -1.02502, -0.777028, 0.055906, 1.24504, 0.846145},
+                {1.29697, -2.47718, -1.80576}}},
+     .hints = {"Each row has an rms of its own, and each column a gain.",
+               "The gain is not 1 here: it is a factor of dy in both terms.",
+               "A gain is shared by all rows: its gradient is a sum over them."}},
+    {.rows = 2,
+     .columns = 3,
+     .eps = 0.5,
+     .x = {0, 0, 0, 2, 1, -3},
+     .gain = {0.5, -1, 2},
+     .dy = {1, 2, -1, 0.5, -3, 1},
+     .right = {{{0, 0, 0, 0.439941, -0.439941, -2.63965},
+                {0.707107, -2.82843, -2.82843, 0.251902, 1.39078, 0.667008},
+                {0.439941, -1.31982, -1.31982}}},
+     .hints =
+         {"eps is 0.5 here: it is added under the root, so a row of zeros is not divided by 0.",
+          "eps is 0.5 here: the rms is that of forward, with eps.",
+          "eps is 0.5 here: the rms is that of forward, with eps."}},
+};
 
-// Returns the first element that is wrong, or their number.
-std::size_t first_wrong(const std::vector<float>& yours, const std::vector<double>& right) {
-    double largest = 0;
-    for (const double value : right)
-        largest = std::max(largest, std::abs(value));
-    std::size_t i = 0;
-    while (i < right.size() && std::abs(double{yours[i]} - right[i]) <= 1e-6 + 2e-4 * largest)
-        i++;
-    return i;
+// Returns the case with as many copies of its rows, and of its columns.
+Case repeated(Case one, std::size_t down, std::size_t across) {
+    const auto repeat = [&](Values& values, std::size_t rows) {
+        const Values before = std::exchange(values, {});
+        for (std::size_t i = 0; i < rows * one.columns * across; i++)
+            values.push_back(
+                before[i / (one.columns * across) * one.columns % before.size() + i % one.columns]);
+    };
+    for (Values* values : {&one.x, &one.dy, &one.right[0], &one.right[1]})
+        repeat(*values, one.rows * down);
+    for (Values* values : {&one.gain, &one.right[2]})
+        repeat(*values, 1);
+    for (float& slope : one.right[2])
+        slope *= static_cast<float>(down);
+    one.rows *= down;
+    one.columns *= across;
+    one.hints.fill("Here are more rows or columns than a block has threads: is one left out?");
+    return one;
 }
 
-void compare(const Case& one, const std::string& what, const Tensor& tensor,
-             const std::vector<double>& right, const std::string& hint) {
-    const std::vector<float> yours = tensor.to_host();
+void compare(const Case& one, std::size_t task, float backwards, const Tensor& tensor,
+             const std::string& hint) {
+    const Values yours = tensor.to_host();
+    const Values& right = one.right.at(task);
+    const std::string what = std::to_string(one.rows) + " rows, " + std::to_string(one.columns) +
+                             " columns: " + names.at(task);
     if (yours.size() != right.size())
-        throw Wrong(what + " has " + std::to_string(yours.size()) + " elements, right are " +
+        throw Wrong(what + " has " + std::to_string(yours.size()) + " elements, not " +
                     std::to_string(right.size()) + ".");
-    const std::size_t i = first_wrong(yours, right);
-    if (i == right.size())
-        return;
-    char text[200];
-    std::snprintf(text, sizeof text, "[%d, %d]: %s, element %d of row %d, is %.5g, right is %.5g.",
-                  one.rows, one.columns, what.c_str(), static_cast<int>(i % one.width()),
-                  static_cast<int>(i / one.width()), static_cast<double>(yours[i]), right[i]);
-    throw Wrong(text + ("\n" + (is_junk(yours[i]) ? in_fresh_memory : hint)));
+    for (std::size_t i = 0; i < right.size(); i++) {
+        const float expected = backwards * right[i];
+        if (!(std::abs(yours[i] - expected) <= 2e-4F * (1 + std::abs(expected))))
+            throw Wrong(what + ", row " + std::to_string(i / one.columns) + ", column " +
+                        std::to_string(i % one.columns) + ", is " + std::to_string(yours[i]) +
+                        ", and right is " + std::to_string(expected) + ".\n" +
+                        (is_junk(yours[i])
+                             ? "New memory holds junk here: no thread has written this element, "
+                               "or your kernel adds where accumulate is false (or divides by 0)."
+                             : hint));
+    }
 }
 
-const Tensor& gradient_of(const Parameter& parameter) {
-    if (!parameter.has_gradient())
-        throw Wrong(parameter.name +
-                    " has no gradient after backward: does your function ask for "
-                    "its target?");
-    return parameter.gradient();
-}
-
-// Throws Wrong if the host waits in `call`, which should only enqueue work.
-void check_host(Device& device, const std::string& what, const std::function<void()>& call) {
-    const std::string wrong = wrong_if_host_waits(device.stream(), call);
-    device.stream().synchronize();
-    if (!wrong.empty())
-        throw Wrong(what + ": " + wrong);
-}
-
-void check_host_in_backward(const std::string& what) {
-    Layer layer(make_case(1, 1));  // backward begins at a single number
-    const Variable y = layer.forward();
-    check_host(layer.device, what, [&] { layer.tape.backward(y); });
-}
-
-// ---- Task forward
-
-const std::string more_columns =
-    "There are more columns than a block has threads: each thread takes several, in a loop.";
-
-void check_output(const Case& one, const std::string& hint) {
-    Layer layer(one);
-    const Variable y = layer.forward();
-    compare(one, "y", y.value(), right_output(one), hint);
-    if (y.value().shape() != Shape{one.rows, one.columns})
-        throw Wrong("y has the shape " + to_string(y.value().shape()) +
-                    "; it should be that of x, " + to_string({one.rows, one.columns}) + ".");
-    if (layer.x->value.to_host() != floats(one.x))
-        throw Wrong(
-            "Forward has changed x. A copy of a Tensor is the same memory: y needs memory of its "
-            "own, Tensor y(device, shape).");
-    const Tape::Node& node = layer.tape.nodes().at(static_cast<std::size_t>(y.node));
+// Checks y, if it is task 0, or the gradient of x or of gain, after one and two backwards.
+void check(const Case& one, std::size_t task) {
+    Device device;
+    Tape tape(device);
+    const int rows = static_cast<int>(one.rows), columns = static_cast<int>(one.columns);
+    const auto x = std::make_shared<Parameter>("x", Tensor(device, {rows, columns}, one.x));
+    const auto gain = std::make_shared<Parameter>("gain", Tensor(device, {columns}, one.gain));
+    spoil_free_memory(device, {rows, columns});
+    spoil_free_memory(device, {columns});
+    const Variable input = tape.parameter(x);  // node 0; the gain is node 1
+    const Variable y = rms_norm(input, tape.parameter(gain), one.eps);
+    const Tape::Node& node = tape.nodes().at(static_cast<std::size_t>(y.node));
     if (node.operation != "rms_norm" || node.inputs != std::vector<int>{0, 1})
-        throw Wrong("The tape has the operation '" + node.operation +
-                    "'; it should have 'rms_norm', with the inputs x and gain in this order.");
-}
-
-void check_forward() {
-    check_output({1, 2, 0, {3, 4}, {1, 1}, {}},
-                 "x is (3, 4): the mean of the squares is 12.5, and its root 3.5355.");
-    check_output(make_case(5, 7), "Each row has an rms of its own.");
-    check_output(with_gain(make_case(3, 33)), "Each column has a gain of its own.");
-    Case zeros = make_case(2, 5, 1e-2);
-    std::fill(zeros.x.begin(), zeros.x.begin() + 5, 0);
-    check_output(
-        zeros,
-        "The first row is all 0, and eps is 0.01: it is added under the root, so nothing is "
-        "divided by 0.");
-    check_output(with_gain(make_case(131, 3)), "The case: more rows than columns.");
-    check_output(with_gain(make_case(3, 1030)), more_columns);
-    Layer layer(make_case(4, 9));
-    check_host(layer.device, "y", [&] { layer.forward(); });
-}
-
-// ---- Task input_gradient
-
-void check_slopes_of_x(Case one, const std::string& hint) {
-    Layer layer(one);
-    const Variable y = layer.forward();
-    layer.backward(y, one.dy);
-    std::vector<double> right = slopes(one, one.x);
-    compare(one, "the gradient of x", gradient_of(*layer.x), right, hint);
-    layer.backward(y, one.dy);
-    for (double& slope : right)
-        slope *= 2;
-    compare(one, "the gradient of x", gradient_of(*layer.x), right,
-            "Backward has run twice: if GradientTarget::accumulate is true, add to what is there. "
-            "(And what forward has kept must still be there.)");
-}
-
-void check_input_gradient() {
-    check_slopes_of_x(
-        make_case(1, 2),
-        "An element of x changes its own y, and the rms of its row, and with it every "
-        "other y of the row: that is a second term.");
-    check_slopes_of_x(make_case(4, 9), "Each row has sums of its own: no row changes another one.");
-    Case with_zeros = with_gain(make_case(4, 9));
-    with_zeros.gain[2] = 0;
-    check_slopes_of_x(with_zeros, "The gain is not 1 here: it is a factor of dy in both terms.");
-    with_zeros = with_gain(make_case(67, 5, 0.5));
-    std::fill(with_zeros.x.end() - 5, with_zeros.x.end(), 0);
-    check_slopes_of_x(with_zeros,
-                      "eps is 0.5 here, and the last row is all 0: the rms in the gradient is "
-                      "that of forward, with eps.");
-    check_slopes_of_x(with_gain(make_case(1, 1030)), more_columns);
-    Case one = make_case(3, 5);
-    Layer frozen(one);
-    frozen.x->is_frozen = true;
-    frozen.backward(frozen.forward(), one.dy);
-    if (frozen.x->has_gradient())
-        throw Wrong("x is frozen here, but it has a gradient: ask is_wanted(0) before target(0).");
-    check_host_in_backward("the gradient of x");
-}
-
-// ---- Task gain_gradient
-
-void check_slopes_of_gain(Case one, const std::string& hint) {
-    Layer layer(one);
-    layer.backward(layer.forward(), one.dy);
-    const std::vector<double> once = slopes(one, one.gain);
-    compare(one, "the gradient of gain", gradient_of(*layer.gain), once, hint);
-    layer.tape.clear();
-    layer.backward(layer.forward(), one.dy);
-    std::vector<double> twice = once;
-    for (double& slope : twice)
-        slope *= 2;
-    compare(one, "the gradient of gain", gradient_of(*layer.gain), twice,
+        throw Wrong("The tape must record 'rms_norm', with the inputs x and gain in this order.");
+    if (task == 0)
+        return compare(one, task, 1, y.value(), one.hints[0]);
+    const Variable last = tape.record(
+        "loss", Tensor(device, {1}, Values{0}), {y},
+        [&](const Tensor&, auto& inputs) { inputs.target(0).tensor.copy_from(one.dy); });
+    const Parameter& parameter = task == 1 ? *x : *gain;
+    tape.backward(last);
+    if (!parameter.has_gradient())
+        throw Wrong(parameter.name + " has no gradient: does backward ask for its target()?");
+    compare(one, task, 1, parameter.gradient(), one.hints.at(task));
+    tape.backward(last);
+    compare(one, task, 2, parameter.gradient(),
             "Backward has run twice: if GradientTarget::accumulate is true, add to what is there.");
 }
 
-void check_gain_gradient() {
-    check_slopes_of_gain(with_gain(make_case(1, 5)), "How does y change with its gain?");
-    check_slopes_of_gain(with_gain(make_case(9, 5)),
-                         "A gain is shared by all rows: its gradient is a sum over them.");
-    check_slopes_of_gain(with_gain(make_case(2, 1030)), more_columns);
-    check_slopes_of_gain(with_gain(make_case(1030, 2)),
-                         "The case: more rows than a block has threads.");
-    check_slopes_of_gain(with_gain(make_case(9, 5, 0.5)),
-                         "eps is 0.5 here: the rms in the gradient is that of forward, with eps.");
-    Case one = make_case(3, 5);
-    Layer layer(one);
-    layer.gain->is_frozen = true;
-    layer.backward(layer.forward(), one.dy);
-    if (layer.gain->has_gradient())
-        throw Wrong(
-            "gain is frozen here, but it has a gradient: ask is_wanted(1) before target(1).");
-    check_host_in_backward("the gradient of gain");
+void check_all(std::size_t task) {
+    for (const Case& one : cases)
+        check(one, task);
+    check(repeated(cases[1], 1, 350), task);
+    check(repeated(cases[1], 550, 1), task);
 }
 
 }  // namespace
 
 std::vector<Task> tasks() {
-    return {{"forward", check_forward},
-            {"input_gradient", check_input_gradient},
-            {"gain_gradient", check_gain_gradient}};
+    return {{"forward", [] { check_all(0); }},
+            {"input_gradient", [] { check_all(1); }},
+            {"gain_gradient", [] { check_all(2); }}};
 }
 
 }  // namespace ddp::test
