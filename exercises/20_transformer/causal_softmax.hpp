@@ -24,7 +24,6 @@ struct SoftmaxSums {
 
 // Task merge. Returns the same of both sides' scores: {3, 1} and {2, 1} make {3, 1 + e^(2-3)}. One
 // side may have no scores.
-// Task no_keys: nor may the other.
 SoftmaxSums merged(SoftmaxSums a, SoftmaxSums b);
 
 // Element [s, h, q, k] has the index ((s * heads + h) * queries + q) * keys + k.
@@ -34,10 +33,9 @@ struct ScoreShape {
 using Scores = CountedReads;
 using Weights = CountedWrites;
 
-// Task softmax. Enqueues, in one launch, the softmax of each row [s, h, q, :] over the keys that
-// query q of sentence s sees: k < key_lengths[s], and k <= q if `is_causal`. The weights of all
-// other keys are 0. Each score is read at most twice, each weight is written once.
-// Task no_keys: a length may be 0. Such a row has zeros only.
+// Task softmax. Enqueues the softmax of each row [s, h, q, :] over the keys that query q of
+// sentence s sees: k < key_lengths[s], which is 1 or more, and k <= q if `is_causal`. The weights
+// of all other keys are 0. Each score is read at most twice, each weight is written once.
 void causal_softmax(const Scores& scores, const Weights& weights, const ScoreShape& shape,
                     const int* key_lengths, bool is_causal, Stream& stream);
 
