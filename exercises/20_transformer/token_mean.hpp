@@ -9,7 +9,8 @@
 // ranks. The loss of a micro-batch is the sum over its tokens, divided by a number: the divisor.
 //
 // You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
-// The check also tries: one rank, up to three; different numbers of micro-batches.
+// The check also tries: one rank, up to three; different numbers of micro-batches; a rank that has
+// no tokens at all.
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
@@ -23,8 +24,8 @@ namespace ddp {
 double weight_skew(const std::vector<std::vector<int>>& tokens);
 
 // Task divisors. Returns the divisor for each micro-batch of this rank. own_tokens[i] is for its
-// micro-batch i. Every rank calls sum_over_ranks once, with one number.
-// Task no_tokens: micro-batches, and all of a rank, may have 0 tokens.
+// micro-batch i, positive even where that has no tokens. Every rank calls sum_over_ranks once, with
+// one number.
 std::vector<double> token_divisors(const std::vector<int>& own_tokens, int world_size,
                                    const SumOverRanks& sum_over_ranks);
 
