@@ -6,15 +6,12 @@
 //                   backward 1, release 1, reduce_scatter 1, backward 0, release 0,
 //                   reduce_scatter 0
 //
-// You may call: sum_over_ranks(numbers), an all-reduce of a std::vector<double>.
-// The check also tries: one block, up to nine; a rank that uses no block or has made no call.
+// The check also tries: one block, up to nine; a rank that has made no call.
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
-#include "exercises/sum_over_ranks.hpp"
 
 namespace ddp {
 
@@ -36,11 +33,6 @@ struct Planned {
 //  - A block's gradients are reduce-scattered after its backward, and before the next one.
 //  - After the step no block is gathered.
 std::vector<Planned> step_plan(int blocks);
-
-// Task agreed_blocks. uses[b] says whether this rank uses block b in this step; other ranks may use
-// others. Returns all blocks that any rank uses, in order. Every rank calls sum_over_ranks once,
-// with one number per block.
-std::vector<int> agreed_blocks(const std::vector<bool>& uses, const SumOverRanks& sum_over_ranks);
 
 struct Difference {
     std::size_t place;       // the number of the first call in which ranks differ

@@ -27,19 +27,6 @@ std::vector<Planned> step_plan(int blocks) {
     // end stub
 }
 
-std::vector<int> agreed_blocks(const std::vector<bool>& uses, const SumOverRanks& sum_over_ranks) {
-    // stub: agreed_blocks
-    //: A gather needs all ranks. When does one have to take part?
-    std::vector<double> users(uses.begin(), uses.end());
-    sum_over_ranks(users);
-    std::vector<int> blocks;
-    for (std::size_t block = 0; block < users.size(); block++)
-        if (users[block] > 0)
-            blocks.push_back(static_cast<int>(block));
-    return blocks;
-    // end stub
-}
-
 std::optional<Difference> first_difference(const std::vector<std::vector<Planned>>& calls) {
     // stub: first_difference
     //: Behind the last call of a rank comes none: which call is that?

@@ -10,11 +10,6 @@ std::vector<Planned> step_plan(int blocks) {
     throw NotImplemented("step_plan");
 }
 
-std::vector<int> agreed_blocks(const std::vector<bool>& uses, const SumOverRanks& sum_over_ranks) {
-    // A gather needs all ranks. When does one have to take part?
-    throw NotImplemented("agreed_blocks");
-}
-
 std::optional<Difference> first_difference(const std::vector<std::vector<Planned>>& calls) {
     // Behind the last call of a rank comes none: which call is that?
     throw NotImplemented("first_difference");
