@@ -8,8 +8,8 @@
 //
 // You may call: next(); accumulate(tape, micro_batches, loss_of) with a Tape tape(device);
 // optimizer.step() and .zero_gradients().
-// The check also tries: a budget that not even the parameters fit into, weights of more than 2^31
-// elements; an epoch without any micro-batch.
+// The check also tries: a budget that not even the parameters fit into; an epoch without any
+// micro-batch.
 #include <cstddef>
 #include <functional>
 #include <optional>
