@@ -15,8 +15,8 @@
 // .size() and .bytes(); event.record(stream) and stream.wait(event); cudaMemcpyAsync(); and
 // loss.tape->backward(loss, is_final), which calls is_final(parameter) for each gradient as soon as
 // the kernel that completes it is enqueued.
-// The check also tries: one rank, two and three; a rank that comes late; a device that is slower
-// than its host.
+// The check also tries: one rank, two and three; a device that is slower than its host; all-reduces
+// that are slower than backward.
 #include <map>
 
 #include "01_sgd/tape.hpp"
