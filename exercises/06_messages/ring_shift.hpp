@@ -1,8 +1,8 @@
 #pragma once
-// Exercise ring_shift: every rank passes its array to another rank, and no rank waits for ever.
+// Exercise ring_shift: every rank passes its array to the next one, and no rank waits for ever.
 //
-//     distance 1    before   rank 0: a   rank 1: b   rank 2: c
-//                   after    rank 0: c   rank 1: a   rank 2: b
+//     before   rank 0: a   rank 1: b   rank 2: c
+//     after    rank 0: c   rank 1: a   rank 2: b
 //
 // You may call: peers.send(data, count, to, stream) and peers.receive(received, count, from,
 // stream), each of which ends when the other rank has made its own call; peers.rank().rank() and
@@ -16,17 +16,13 @@
 
 namespace ddp {
 
-// Copies `data` of rank r to `received` of rank r + distance, wrapping around: rank 0 follows the
-// last. All ranks call it with the same `count` and `distance`; their arrays do not overlap.
-//
-// Task neighbours: `distance` is 1.
-// Task any_distance (the last one): it is any number, also 0, negative, or more than there are
-// ranks.
-void ring_shift(Peers& peers, const float* data, float* received, std::size_t count, int distance,
+// Task neighbours. Copies `data` of rank r to `received` of rank r + 1, and of the last rank to
+// that of rank 0. All ranks call it with the same `count`; their arrays do not overlap.
+void ring_shift(Peers& peers, const float* data, float* received, std::size_t count,
                 Stream& stream);
 
-// Task cost. Returns the seconds that your ring_shift with distance 1 takes. They must not be more
-// than those of three messages, however many ranks there are.
+// Task cost. Returns the seconds that your ring_shift takes. They must not be more than those of
+// three messages, however many ranks there are.
 double ring_shift_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp
