@@ -9,8 +9,7 @@
 //    of the new shards or all of the old ones.
 //
 // You may call: all functions of Folder, and save_atomically(folder, name, {bytes}).
-// The check also tries: other numbers of shards in each step, empty shards, a step that is saved
-// again after a crash.
+// The check also tries: other numbers of shards in each step, an empty shard.
 #include <optional>
 
 #include "19_checkpoint_failover/atomic_save.hpp"
@@ -30,8 +29,7 @@ void save_shards(Folder& folder, int step, const Shards& shards);
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards doesn't need: all of them if there is no
-// checkpoint, also those of other programs. A crash within it doesn't change what load_shards
-// finds.
+// checkpoint. A crash within it, or after it, doesn't change what load_shards finds.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

@@ -17,8 +17,9 @@ bool CrashingFolder::crashes(const std::string& call) {
     return static_cast<int>(called_.size()) == calls_ + 1;
 }
 
-std::string CrashingFolder::last_call() const {
-    return "call " + std::to_string(called_.size()) + ": " + called_.back();
+std::string CrashingFolder::crash() const {
+    const auto call = static_cast<std::size_t>(calls_);
+    return call < called_.size() ? "call " + std::to_string(call + 1) + ": " + called_[call] : "";
 }
 
 void CrashingFolder::change(const Change& change) {

@@ -30,8 +30,8 @@ class CrashingFolder final : public Folder {
     // Returns all that a power failure may leave behind: for every file any part of what was not
     // synced, and any of the changes of names that were not synced. Begins with what loses least.
     std::vector<Left> after_power_failure() const;
-    // Returns the call that came last: "call 3: sync(a)".
-    std::string last_call() const;
+    // Returns the call that has crashed: "call 3: sync(a)"; "" if none has.
+    std::string crash() const;
 
     bool make() override { return false; }
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
