@@ -3,8 +3,8 @@
 #include "exercises/16_recipe/skip_together.hpp"
 
 #include <cmath>
-#include <cstdio>
 
+#include "common/report/units.hpp"
 #include "exercises/support/sums.hpp"
 #include "exercises/support/tasks.hpp"
 
@@ -13,60 +13,30 @@ namespace {
 
 using Gradients = std::vector<std::vector<float>>;  // by rank
 
-std::string text(double number) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.6g", number);
-    return digits;
-}
-std::string text(const std::vector<float>& numbers) {
-    std::string all;
-    for (const float number : numbers)
-        all += (all.empty() ? "(" : ", ") + text(static_cast<double>(number));
-    return all.empty() ? "()" : all + ")";
-}
-
-// ---- Task decide
-
 void check_decision(const Gradients& gradients, bool right, const std::string& hint) {
-    std::string what = "The gradients of the ranks: ";
-    for (const std::vector<float>& gradient : gradients)
-        what += (&gradient == &gradients[0] ? "" : ", ") + text(gradient);
-    trying(what + ". may_step() is called.");
-    const int ranks = static_cast<int>(gradients.size());
-    std::vector<int> yours;  // no std::vector<bool>
-    try {
-        yours = with_one_sum(ranks, 1, [&](int rank, const SumOverRanks& sum) {
+    trying("may_step() is called. " + hint);
+    const auto yours =
+        with_one_sum(static_cast<int>(gradients.size()), 1, [&](int rank, const SumOverRanks& sum) {
             return int{may_step(gradients[static_cast<std::size_t>(rank)], sum)};
         });
-    } catch (const Wrong& wrong) {
-        throw Wrong(what + ". " + wrong.what());
-    }
     for (std::size_t rank = 0; rank < yours.size(); rank++)
         if ((yours[rank] != 0) != right)
-            throw Wrong(what + ": rank " + std::to_string(rank) + " says " +
-                        (right ? "no" : "yes") + ", right is " + (right ? "yes" : "no") + ". " +
-                        hint);
-    held();
+            throw Wrong("Rank " + std::to_string(rank) + " says " + (right ? "no" : "yes") +
+                        ", right is " + (right ? "yes" : "no") + ". " + hint);
 }
 
 void check_decide() {
-    const float nan = std::nanf("");
-    check_decision({{1, 2}, {0.5f, -1}, {0, 3}}, true, "The case: all of them are finite.");
+    check_decision({{1, 2}, {0.5f, -1}, {0, 3}}, true, "All numbers are finite.");
     check_decision({{1, 2}, {INFINITY, 1}, {0, 3}}, false,
-                   "Rank 1 has an infinity, and so no rank steps. What does your rank learn from "
-                   "the sum?");
-    check_decision({{1, nan}, {2, 1}}, false,
+                   "Rank 1 has an infinity. What does your rank learn from the sum?");
+    check_decision({{1, NAN}, {2, 1}}, false,
                    "Every comparison with NaN is false. std::isfinite() knows NaN, too.");
-    check_decision({{1, 2}, {-INFINITY, 1}}, false, "The case: minus infinity.");
+    check_decision({{1, 2}, {-INFINITY, 1}}, false, "Rank 1 has minus infinity.");
     check_decision({{INFINITY}, {-INFINITY}}, false,
                    "Both have one. Bring a number that says so, and not the gradient's.");
-    check_decision({{}, {3}}, true, "The case: a rank has no numbers. It still takes part.");
-    check_decision({{3e38f, 3e38f}, {3e38f, -3e38f}}, true,
-                   "The case: large numbers, which are not infinite.");
-    check_decision({{nan}}, false, "The case: one rank.");
+    check_decision({{}, {3}}, true, "A rank has no numbers. It still takes part.");
+    check_decision({{NAN}}, false, "One rank has a NaN.");
 }
-
-// ---- Task rescale
 
 // `steps` has a + for each step and a - for each that is left out.
 void check_scales(int interval, const std::string& steps, const std::vector<double>& right) {
@@ -74,19 +44,18 @@ void check_scales(int interval, const std::string& steps, const std::vector<doub
     for (std::size_t i = 0; i < steps.size(); i++) {
         const Scale before = scale;
         scale = next_scale(before, steps[i] == '+', interval);
-        if (scale.value == right[i])
-            continue;
         const std::string hint =
             steps[i] == '-'               ? "A step was left out: half of it."
             : scale.value == before.value ? "That was the last one of a row: it doubles."
             : steps.find('-') < i
                 ? "In a row: a step that is left out ends the row, and the count begins anew."
                 : "After a change the count begins anew.";
-        throw Wrong("Interval " + std::to_string(interval) + ", from 32768, steps " +
-                    steps.substr(0, i + 1) + " (- is one that is left out): you say " +
-                    text(scale.value) + ", right is " + text(right[i]) + ". " + hint);
+        if (scale.value != right[i])
+            throw Wrong("Interval " + std::to_string(interval) + ", from 32768, steps " +
+                        steps.substr(0, i + 1) + " (- is one that is left out): you say " +
+                        format_fixed(scale.value, 0) + ", right is " + format_fixed(right[i], 0) +
+                        ". " + hint);
     }
-    held();
 }
 
 void check_rescale() {
@@ -96,97 +65,74 @@ void check_rescale() {
     check_scales(3, "++-+++", {32768, 32768, 16384, 16384, 16384, 32768});
 }
 
-// ---- Task whole_step
+// Two ranks, whose gradients without a scale these are; their mean is (3, 2).
+const Gradients own_gradients{{2, 0}, {4, 4}};
 
 // Overflows as float16 does: above 65504 it is infinite.
-std::vector<float> scaled(const std::vector<float>& gradient, double scale) {
-    std::vector<float> result;
-    for (const float number : gradient) {
-        const double product = static_cast<double>(number) * scale;
-        result.push_back(
-            static_cast<float>(std::abs(product) <= 65504 ? product : product * INFINITY));
-    }
-    return result;
-}
-double norm(const std::vector<float>& numbers) {
-    double squares = 0;
-    for (const float number : numbers)
-        squares += static_cast<double>(number) * static_cast<double>(number);
-    return std::sqrt(squares);
-}
-bool are_near(const std::vector<float>& yours, const std::vector<float>& right, double factor) {
-    for (std::size_t i = 0; i < right.size(); i++)
-        if (yours.size() != right.size() ||
-            !(std::abs(static_cast<double>(yours[i]) - static_cast<double>(right[i]) * factor) <=
-              1e-3 * factor * norm(right)))
-            return false;
-    return true;
+float scaled(float number, double scale) {
+    const double product = static_cast<double>(number) * scale;
+    return static_cast<float>(product <= 65504 ? product : INFINITY);
 }
 
-// Returns what a wrong gradient tells.
-std::string cause_of(const std::vector<float>& yours, const std::vector<float>& own,
-                     const std::vector<float>& right, double scale, double clip) {
-    if (are_near(yours, own, norm(yours) / norm(own)))
+// Returns what is wrong with the gradient of a step, if the clipped (3, 2) is right, or "".
+std::string wrong_gradient(const std::vector<float>& yours, const std::vector<float>& own,
+                           double scale, double max_norm) {
+    const double clip = std::min(1.0, max_norm / std::sqrt(13.0));
+    const auto x = static_cast<double>(yours[0]), y = static_cast<double>(yours[1]);
+    const double times = x / (3 * clip);
+    const auto is = [&](double factor) { return std::abs(times - factor) < 1e-3 * factor; };
+    if (yours[0] * own[1] == yours[1] * own[0])
         return "That is the rank's own gradient: who averages?";
-    if (norm(yours) < 0.9 * norm(right) && clip < 1)
-        return "It is shorter than max_norm, so it was clipped too early. Clip what has been "
-               "averaged and unscaled.";
-    if (are_near(yours, right, scale))
+    if (is(1) && std::abs(x * 2 - y * 3) < 1e-3 * x)
+        return "";
+    if (is(scale))
         return "It is still scaled.";
-    if (are_near(yours, right, 0.5) || are_near(yours, right, 2))
+    if (is(0.5) || is(2))
         return "Unscale by the scale that backward had: is yours the next one's?";
+    if (times < 1 && clip < 1)
+        return "It is shorter than max_norm. Clip what has been averaged and unscaled.";
     return "Average, divide by the scale, then clip: times max_norm / norm if the norm is larger.";
 }
 
-// Goes through steps on two ranks, whose gradients without a scale these are.
+// `steps` says which are taken.
 void check_steps(double value, double max_norm, const std::vector<bool>& steps) {
-    const Gradients gradients{{2, 0}, {4, 4}};
-    const std::vector<float> mean{3, 2};
-    const double clip = std::min(1.0, max_norm / norm(mean));
-    const std::vector<float> right{static_cast<float>(3 * clip), static_cast<float>(2 * clip)};
     Scale scale{value, 0};
     for (const bool is_taken : steps) {
-        const std::string what = "Two ranks have the gradients (2, 0) and (4, 4); scale " +
-                                 text(scale.value) + ", max_norm " + text(max_norm) + ": ";
+        const std::string what = "Scale " + format_fixed(scale.value, 0) + ", max_norm " +
+                                 format_fixed(max_norm, 0) + ": ";
         trying(what + "train_step() is called.");
         const auto next = with_one_sum(2, 1, [&](int rank, const SumOverRanks& sum) {
-            const std::vector<float>& own = gradients[static_cast<std::size_t>(rank)];
+            const std::vector<float>& own = own_gradients[static_cast<std::size_t>(rank)];
             Scale mine = scale;
-            bool has_stepped = false;
+            std::vector<float> taken;  // empty if none is
             const Training training{
                 sum,
                 [&](std::vector<float>& gradient) {  // scaled or not
-                    const float scaled_by = static_cast<float>(scale.value);
-                    const float factor =
-                        std::isfinite(gradient[0]) ? gradient[0] / own[0] / scaled_by : 1;
-                    const std::vector<float> a = scaled(gradients[0], scale.value),
-                                             b = scaled(gradients[1], scale.value);
-                    gradient = {(a[0] + b[0]) / 2 * factor, (a[1] + b[1]) / 2 * factor};
+                    gradient = {3 * gradient[0] / own[0], 2 * gradient[0] / own[0]};
                 },
-                [&](double by) { return scaled(own, by); },
-                [&](const std::vector<float>& gradient) {
-                    has_stepped = true;
-                    if (!are_near(gradient, right, 1))
-                        throw Wrong(what + "rank " + std::to_string(rank) + " steps with " +
-                                    text(gradient) + ", right is " + text(right) + ". " +
-                                    cause_of(gradient, own, right, scale.value, clip));
-                }};
+                [&](double by) {
+                    return std::vector{scaled(own[0], by), scaled(own[1], by)};
+                },
+                [&](const std::vector<float>& gradient) { taken = gradient; }};
             train_step(training, mine, 2, max_norm);
-            if (has_stepped != is_taken)
+            if (taken.empty() == is_taken)
                 throw Wrong(what + (is_taken ? "all numbers are finite, and you take no step."
                                              : "rank 1's overflow, and you still step."));
+            const std::string wrong =
+                is_taken ? wrong_gradient(taken, own, scale.value, max_norm) : "";
+            if (!wrong.empty())
+                throw Wrong(what + "rank " + std::to_string(rank) + " steps with (" +
+                            format_fixed(taken[0], 3) + ", " + format_fixed(taken[1], 3) + "). " +
+                            wrong);
             return mine;
         });
         scale = next_scale(scale, is_taken, 2);
         for (const Scale& yours : next)
             if (yours.value != scale.value || yours.good_steps != scale.good_steps)
-                throw Wrong(what + "the next scale is " + text(scale.value) + ", yours is " +
-                            text(yours.value) +
-                            (is_taken
-                                 ? ". A step has been taken: count it."
-                                 : ". If it stays, this and every later step overflows, too."));
+                throw Wrong(what + "the next scale is " + format_fixed(scale.value, 0) +
+                            ", yours is " + format_fixed(yours.value, 0) +
+                            ". (It counts a step, and halves if none was taken.)");
     }
-    held();
 }
 
 void check_whole_step() {
