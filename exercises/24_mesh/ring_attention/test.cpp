@@ -22,14 +22,13 @@ bool are_close(const Numbers& a, const Numbers& b) {
     return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-3f; });
 }
 
-// ---- Task merge_parts
-
 void check_merge(const SoftmaxPart& a, const SoftmaxPart& b, const SoftmaxPart& right) {
     const auto text = [](const SoftmaxPart& part) {
         return "(max " + std::to_string(part.max) + ", sum " + std::to_string(part.sum) +
                ", values " + to_string(part.values) + ")";
     };
-    trying(text(a) + " and " + text(b) + ".");
+    const std::string parts = text(a) + " and " + text(b);
+    trying(parts);
     const SoftmaxPart yours = merge_parts(a, b);
     const auto is = [&](float sum, const Numbers& values) {
         return are_close({yours.max, yours.sum}, {right.max, sum}) &&
@@ -37,8 +36,7 @@ void check_merge(const SoftmaxPart& a, const SoftmaxPart& b, const SoftmaxPart& 
     };
     if (is(right.sum, right.values))
         return held();
-    throw Wrong(text(a) + " and " + text(b) + " are together " + text(right) + ". You return " +
-                text(yours) + ".\n" +
+    throw Wrong(parts + " are together " + text(right) + ". You return " + text(yours) + ".\n" +
                 (is(a.sum + b.sum, {a.values[0] + b.values[0], a.values[1] + b.values[1]})
                      ? "You add the parts as they are, but each has subtracted a max of its own."
                  : std::isfinite(yours.sum)
@@ -46,85 +44,56 @@ void check_merge(const SoftmaxPart& a, const SoftmaxPart& b, const SoftmaxPart& 
                      : "e^100 is too large for a float: subtract the larger max first."));
 }
 
-// ---- Task ring
-
-// The blocks of all ranks.
-std::vector<TokenBlock> made(int ranks, int tokens, int width, float scale) {
-    std::vector<TokenBlock> blocks(static_cast<std::size_t>(ranks), {tokens, width, {}, {}, {}});
-    float x = 0;
-    for (TokenBlock& block : blocks)
-        for (int i = 0; i < tokens * width; i++, x++) {
-            block.queries.push_back(scale * std::sin(1.7f * x));
-            block.keys.push_back(std::cos(2.3f * x));
-            block.values.push_back(std::sin(0.9f * x));
-        }
-    return blocks;
-}
-
-// Which keys a query sees: those up to itself, or what a wrong mask shows.
-enum class Mask { up_to_itself, own_block_only, within_blocks };
-
-Numbers attention(const std::vector<TokenBlock>& blocks, std::size_t rank, Mask mask) {
+// Returns the right result of a rank; or what it is if queries see all of later blocks, or of other
+// blocks as much as of their own.
+Numbers attention(const std::vector<TokenBlock>& blocks, std::size_t rank, bool sees_later = false,
+                  bool is_within_blocks = false) {
     Numbers result;
-    const auto tokens = static_cast<std::size_t>(blocks[0].tokens),
-               width = static_cast<std::size_t>(blocks[0].width);
+    const auto tokens = static_cast<std::size_t>(blocks[rank].tokens),
+               width = static_cast<std::size_t>(blocks[rank].width);
     for (std::size_t query = 0; query < tokens; query++) {
-        std::vector<double> sums(width);
-        double sum = 0;
+        std::vector<double> sums(width + 1);
         for (std::size_t place = 0; place < blocks.size() * tokens; place++) {
-            const TokenBlock& block = blocks[place / tokens];
-            const std::size_t key = place % tokens;
-            if (mask == Mask::up_to_itself    ? place > rank * tokens + query
-                : mask == Mask::within_blocks ? key > query
-                                              : place / tokens == rank && key > query)
+            const std::size_t other = place / tokens, key = place % tokens;
+            if (other == rank || is_within_blocks ? key > query : other > rank && !sees_later)
                 continue;
             double score = 0;
             for (std::size_t i = 0; i < width; i++)
-                score += blocks[rank].queries[query * width + i] * block.keys[key * width + i];
+                score +=
+                    blocks[rank].queries[query * width + i] * blocks[other].keys[key * width + i];
             const double weight = std::exp(score / std::sqrt(static_cast<double>(width)));
-            sum += weight;
             for (std::size_t i = 0; i < width; i++)
-                sums[i] += weight * block.values[key * width + i];
+                sums[i] += weight * blocks[other].values[key * width + i];
+            sums[width] += weight;
         }
-        for (const double each : sums)
-            result.push_back(static_cast<float>(each / sum));
+        for (std::size_t i = 0; i < width; i++)
+            result.push_back(static_cast<float>(sums[i] / sums[width]));
     }
     return result;
 }
 
-// Runs each rank until it sends its block, and then once more with the blocks of the others.
+// Runs each rank with its own block alone, and then once more with the blocks of the others.
 std::vector<Numbers> run_ring(const std::vector<TokenBlock>& blocks) {
-    struct Sent {};
     const std::size_t ranks = blocks.size();
     std::vector<Numbers> sent(ranks), results;
     const auto run = [&](std::size_t rank, const Shift& shift) {
         return ring_attention(blocks[rank], static_cast<int>(rank), static_cast<int>(ranks), shift);
     };
     for (std::size_t r = 0; r < ranks; r++)
-        try {
-            run(r, [&](const Numbers& numbers) -> Numbers {
-                sent[r] = numbers;
-                throw Sent();
-            });
-        } catch (const Sent&) {
-        }
+        run(r, [&](const Numbers& numbers) { return sent[r] = numbers; });
     for (std::size_t r = 0; r < ranks; r++) {
-        const std::string who =
-            "With " + std::to_string(ranks) + " ranks, rank " + std::to_string(r) + " ";
+        const std::string who = "Of " + std::to_string(ranks) + " ranks, rank " + std::to_string(r);
         std::size_t calls = 0;
+        Numbers received = sent[r];
         results.push_back(run(r, [&](const Numbers& numbers) {
-            if (numbers != sent[(r + ranks - calls) % ranks])
-                throw Wrong(who +
-                            "doesn't pass on the block that it has received: then no block "
-                            "gets farther than one rank.");
-            if (++calls == ranks)
-                throw Wrong(who + "calls shift " + std::to_string(ranks) +
-                            " times. The last one brings its own block back.");
-            return sent[(r + ranks - calls) % ranks];
+            if (numbers != received)
+                throw Wrong(who + " doesn't pass on the block that it has received.");
+            calls++;
+            return received = sent[(r + ranks - calls % ranks) % ranks];
         }));
-        if (calls + 1 < ranks)
-            throw Wrong(who + "calls shift " + std::to_string(calls) + " times. Only after " +
-                        std::to_string(ranks - 1) + " has every block been everywhere.");
+        if (calls + 1 != ranks)
+            throw Wrong(who + " calls shift " + std::to_string(calls) +
+                        " times. After ranks - 1 every block has been everywhere.");
     }
     return results;
 }
@@ -133,23 +102,27 @@ void check_ring(int ranks, int tokens, int width, float scale) {
     const std::string about =
         std::to_string(ranks) + " ranks, " + std::to_string(tokens) + " tokens each: ";
     trying(about);
-    const std::vector<TokenBlock> blocks = made(ranks, tokens, width, scale);
+    std::vector<TokenBlock> blocks(static_cast<std::size_t>(ranks), {tokens, width, {}, {}, {}});
+    float x = 0;
+    for (TokenBlock& block : blocks)
+        for (int i = 0; i < tokens * width; i++, x++) {
+            block.queries.push_back(scale * std::sin(1.7f * x));
+            block.keys.push_back(std::cos(2.3f * x));
+            block.values.push_back(std::sin(0.9f * x));
+        }
     const std::vector<Numbers> all = run_ring(blocks);
     for (std::size_t rank = 0; rank < all.size(); rank++) {
-        const Numbers right = attention(blocks, rank, Mask::up_to_itself);
-        if (!are_close(all[rank], right))
-            throw Wrong(
-                about + "rank " + std::to_string(rank) + " returns " + to_string(all[rank]) +
-                ", and one rank alone finds " + to_string(right) + ".\n" +
-                (are_close(all[rank], attention(blocks, rank, Mask::own_block_only))
-                     ? "Queries see the blocks of later ranks: what comes after a query is masked "
-                       "there, too."
-                 : are_close(all[rank], attention(blocks, rank, Mask::within_blocks))
-                     ? "You compare places within two blocks. A token's place in the sequence is "
-                       "its rank times `tokens`, plus its place in the block."
-                     : "After k shifts, whose block is here? Is the score query key / "
-                       "sqrt(width)? Divide by the sum once, at the end."));
-        held();
+        const Numbers& yours = all[rank];
+        const Numbers right = attention(blocks, rank);
+        if (!are_close(yours, right))
+            throw Wrong(about + "rank " + std::to_string(rank) + " returns " + to_string(yours) +
+                        ", and one rank alone finds " + to_string(right) + ".\n" +
+                        (are_close(yours, attention(blocks, rank, true, false))
+                             ? "Queries see the blocks of later ranks: those are masked, too."
+                         : are_close(yours, attention(blocks, rank, false, true))
+                             ? "You compare places within two blocks: add rank times `tokens`."
+                             : "After k shifts, whose block is here? Is the score query key / "
+                               "sqrt(width)?"));
     }
 }
 
