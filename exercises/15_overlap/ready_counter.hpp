@@ -39,12 +39,4 @@ class ReadyCounter {
 // step. bucket_of[g] is the bucket in which gradient g lies; no bucket is empty.
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of);
 
-// Task static_graph. Every step is like the first one, and a hook may fire several times in it: the
-// gradient is ready when it has fired for the last time. In the first step end_backward launches
-// the buckets. In the later steps
-//  - a gradient is ready when its hook has fired as often as in the first step;
-//  - those that did not fire then are set to 0, and ready, as soon as the step begins;
-//  - fire throws std::logic_error if a hook fires more often than then.
-std::unique_ptr<ReadyCounter> make_static_graph_counter(const std::vector<int>& bucket_of);
-
 }  // namespace ddp

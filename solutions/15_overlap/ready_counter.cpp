@@ -45,94 +45,29 @@ class Counter : public ReadyCounter {
         //: Which gradients have not fired?
         Launch all;
         for (std::size_t g = 0; g < is_ready_.size(); g++)
-            if (!is_ready_[g])
-                add_unused(static_cast<int>(g), all);
+            if (!is_ready_[g]) {
+                all.zeros.push_back(static_cast<int>(g));
+                const Launch launch = fire(static_cast<int>(g));
+                all.buckets.insert(all.buckets.end(), launch.buckets.begin(), launch.buckets.end());
+            }
         return all;
         // end stub
     }
 
-    // stub
-    //: Whatever else you need.
-    void add_unused(int gradient, Launch& all) {
-        all.zeros.push_back(gradient);
-        add(gradient, all);
-    }
-    void add(int gradient, Launch& all) {
-        const Launch launch = fire(gradient);
-        all.buckets.insert(all.buckets.end(), launch.buckets.begin(), launch.buckets.end());
-    }
-    // end stub
-
   private:
     const std::vector<int> bucket_of_;  // by gradient
     // stub
+    //: Whatever else you need.
     std::vector<bool> is_ready_;  // by gradient
     std::vector<int> pending_;    // gradients of each bucket that are not ready
     std::size_t next_ = 0;        // the next bucket to be launched
     // end stub
 };
 
-// stub
-//: A class for static graphs goes here. It may have a Counter within.
-// Counts how often hooks fire, and passes a gradient to `counter_` when it is ready.
-class StaticGraphCounter : public ReadyCounter {
-  public:
-    explicit StaticGraphCounter(const std::vector<int>& bucket_of)
-        : counter_(bucket_of), in_first_(bucket_of.size()), left_(bucket_of.size()) {}
-
-    Launch begin_step() override {
-        Launch launch = counter_.begin_step();
-        left_ = in_first_;
-        if (is_known_)
-            for (std::size_t g = 0; g < in_first_.size(); g++)
-                if (in_first_[g] == 0)
-                    counter_.add_unused(static_cast<int>(g), launch);
-        return launch;
-    }
-
-    Launch fire(int gradient) override {
-        const auto g = static_cast<std::size_t>(gradient);
-        if (!is_known_) {
-            in_first_[g]++;
-            return {};
-        }
-        if (left_[g] == 0)
-            throw std::logic_error("gradient " + std::to_string(gradient) +
-                                   " comes more often than in the first step");
-        return --left_[g] == 0 ? counter_.fire(gradient) : Launch{};
-    }
-
-    Launch end_backward() override {
-        if (is_known_)
-            return {};
-        is_known_ = true;
-        Launch launch;
-        for (std::size_t g = 0; g < in_first_.size(); g++)
-            if (in_first_[g] == 0)
-                counter_.add_unused(static_cast<int>(g), launch);
-            else
-                counter_.add(static_cast<int>(g), launch);
-        return launch;
-    }
-
-  private:
-    Counter counter_;
-    std::vector<int> in_first_, left_;  // firings of each hook: in the first step, still to come
-    bool is_known_ = false;
-};
-// end stub
-
 }  // namespace
 
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of) {
     return std::make_unique<Counter>(bucket_of);
-}
-
-std::unique_ptr<ReadyCounter> make_static_graph_counter(const std::vector<int>& bucket_of) {
-    // stub: static_graph
-    //: It is a counter of its own kind.
-    return std::make_unique<StaticGraphCounter>(bucket_of);
-    // end stub
 }
 
 }  // namespace ddp

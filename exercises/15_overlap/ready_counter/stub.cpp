@@ -27,23 +27,15 @@ class Counter : public ReadyCounter {
         throw NotImplemented("unused");
     }
 
-    // Whatever else you need.
-
   private:
     const std::vector<int> bucket_of_;  // by gradient
+    // Whatever else you need.
 };
-
-// A class for static graphs goes here. It may have a Counter within.
 
 }  // namespace
 
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of) {
     return std::make_unique<Counter>(bucket_of);
-}
-
-std::unique_ptr<ReadyCounter> make_static_graph_counter(const std::vector<int>& bucket_of) {
-    // It is a counter of its own kind.
-    throw NotImplemented("static_graph");
 }
 
 }  // namespace ddp
