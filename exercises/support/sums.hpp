@@ -1,6 +1,6 @@
 #pragma once
-// Ranks that meet in one sum, without threads: first each rank runs until it has brought what it
-// adds, then each once more with what came of it.
+// Ranks that meet in sums, without threads: each rank runs until its next sum, and again from the
+// beginning once all ranks have brought what they add.
 #include <string>
 #include <vector>
 
@@ -9,43 +9,68 @@
 
 namespace ddp::test {
 
-// What work(rank, sum_over_ranks) returns, by rank. Throws Wrong unless every rank calls
-// sum_over_ranks exactly once, with as many numbers as rank 0. If that is more than `most`, too.
+// Returns what work(rank, sum_over_ranks) returns, by rank. Throws Wrong unless all ranks call
+// sum_over_ranks equally often, each time with as many numbers; or if it is called more than
+// `max_calls` times, or with more than `max_numbers` numbers.
 template <class Work>
-auto with_one_sum(int ranks, std::size_t most, const Work& work) {
-    struct Brought {};
-    const auto name = [](int rank) { return "rank " + std::to_string(rank); };
-    std::vector<double> sums;
-    for (int rank = 0; rank < ranks; rank++) {
-        try {
-            work(rank, [&](std::vector<double>& numbers) {
-                if (rank == 0)
-                    sums.assign(numbers.size(), 0);
-                if (numbers.size() != sums.size())
-                    throw Wrong(name(rank) + " adds " + std::to_string(numbers.size()) +
-                                " numbers, and rank 0 has " + std::to_string(sums.size()) +
-                                ": all ranks must bring as many.");
-                for (std::size_t i = 0; i < sums.size(); i++)
-                    sums[i] += numbers[i];
-                throw Brought();
-            });
-        } catch (const Brought&) {
-            continue;
+auto with_sums(int ranks, std::size_t max_calls, std::size_t max_numbers, const Work& work) {
+    struct Waits {};
+    const auto text = [](std::size_t number) { return std::to_string(number); };
+    for (std::vector<std::vector<double>> done;;) {  // the sums that all ranks have taken part in
+        std::vector<decltype(work(0, SumOverRanks()))> results;
+        std::vector<double> sums;
+        int returned = -1, waiting = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            const std::string name = "rank " + std::to_string(rank);
+            try {
+                results.push_back(work(rank, [&, call = std::size_t{0}](auto& numbers) mutable {
+                    if (call < done.size()) {
+                        numbers = done[call++];
+                        return;
+                    }
+                    if (call == max_calls)
+                        throw Wrong(name + " calls sum_over_ranks too often: " +
+                                    (max_calls == 1 ? "once is" : text(max_calls) + " times are") +
+                                    " enough.");
+                    if (numbers.size() > max_numbers)
+                        throw Wrong(text(numbers.size()) + " numbers are sent by every rank; " +
+                                    text(max_numbers) + " are enough.");
+                    if (waiting++ == 0)
+                        sums.assign(numbers.size(), 0);
+                    if (numbers.size() != sums.size())
+                        throw Wrong("In sum " + text(call + 1) + " " + name + " adds " +
+                                    text(numbers.size()) + " numbers, and another rank " +
+                                    text(sums.size()) + ": all ranks must bring as many.");
+                    for (std::size_t i = 0; i < sums.size(); i++)
+                        sums[i] += numbers[i];
+                    throw Waits();
+                }));
+                returned = returned < 0 ? rank : returned;
+            } catch (const Waits&) {
+            }
         }
-        throw Wrong(name(rank) + " does not call sum_over_ranks: the others wait for it for ever.");
+        if (waiting == 0)
+            return results;
+        if (waiting < ranks)
+            throw Wrong("rank " + std::to_string(returned) + " does not call sum_over_ranks" +
+                        (done.empty() ? "" : " in sum " + text(done.size() + 1)) +
+                        ": the others wait for it for ever.");
+        done.push_back(sums);
     }
-    if (sums.size() > most)
-        throw Wrong(std::to_string(sums.size()) + " numbers are sent by every rank; " +
-                    std::to_string(most) + " are enough.");
-    std::vector<decltype(work(0, SumOverRanks()))> results;
-    for (int rank = 0; rank < ranks; rank++) {
-        int calls = 0;
-        results.push_back(work(rank, [&](std::vector<double>& numbers) {
-            if (++calls > 1)
-                throw Wrong(name(rank) + " calls sum_over_ranks twice; once is enough.");
-            numbers = sums;
-        }));
-    }
+}
+
+// The same, and every rank must call sum_over_ranks once.
+template <class Work>
+auto with_one_sum(int ranks, std::size_t max_numbers, const Work& work) {
+    bool is_called = false;
+    const auto results = with_sums(ranks, 1, max_numbers, [&](int rank, const SumOverRanks& sum) {
+        return work(rank, [&](std::vector<double>& numbers) {
+            is_called = true;
+            sum(numbers);
+        });
+    });
+    if (!is_called)
+        throw Wrong("rank 0 does not call sum_over_ranks: the others wait for it for ever.");
     return results;
 }
 
