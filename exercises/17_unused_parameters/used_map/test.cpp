@@ -1,7 +1,6 @@
 // The exercise used_map, beside what can be counted by hand.
 #include "exercises/17_unused_parameters/used_map.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "exercises/support/tasks.hpp"
@@ -48,43 +47,30 @@ Graph layers(int count) {
 
 void check_search() {
     check_reached({{{}, 0}, {{0}}, {{1}}}, {2}, {true},
-                  "The case: a chain of three nodes. Do you go from the last node to the first?");
+                  "A chain of three nodes. Do you go from the last node to the first?");
     check_reached({{{}, 0}, {{}, 1}, {{0, 1}}}, {2}, {true, true},
-                  "The case: an operation with two inputs. Both count.");
+                  "An operation with two inputs. Both count.");
     // Parameters 0, 1, 2 and operations with one each: 3 on 0; 4 on 1 and 3; 5 on 2 and 3.
     Graph graph{{{}, 0}, {{}, 1}, {{}, 2}, {{0}}, {{1, 3}}, {{2, 3}}};
     check_reached(graph, {4}, {true, true, false},
-                  "The case: two branches. The output comes from one of them.");
+                  "Two branches. The output comes from one of them.");
     for (const std::vector<int>& both : {std::vector<int>{4, 5}, std::vector<int>{5, 4}})
         check_reached(graph, both, {true, true, true},
-                      "The case: the outputs " + text(both) + ". The loss uses both.");
+                      "The outputs " + text(both) + ". The loss uses both.");
     graph[3].is_detached = true;
     check_reached(graph, {4, 5}, {false, true, true},
-                  "The case: operation 3 is detached. Backward comes to it, and goes no farther.");
-    check_reached(graph, {}, {false, false, false}, "The case: no output, so nothing is reached.");
+                  "Operation 3 is detached. Backward comes to it, and goes no farther.");
+    check_reached(graph, {}, {false, false, false}, "No output, so nothing is reached.");
     // Parameter 1, a constant, parameter 0, an operation with all three, parameter 2.
-    check_reached(
-        {{{}, 1}, {}, {{}, 0}, {{1, 0, 2}}, {{}, 2}, {{3, 4}}}, {3}, {true, true, false, false},
-        "The case: node 0 is parameter 1, node 2 is parameter 0, and parameter 3 isn't in "
-        "the graph. GraphNode::parameter says so.");
+    check_reached({{{}, 1}, {}, {{}, 0}, {{1, 0, 2}}, {{}, 2}, {{3, 4}}}, {3},
+                  {true, true, false, false},
+                  "Node 0 is parameter 1, node 2 is parameter 0, and parameter 3 isn't in "
+                  "the graph. GraphNode::parameter says so.");
     check_reached(layers(1000), {1001}, {false, true},
-                  "The case: 1000 layers, 2 paths into each: 2^1000 paths. Visit each node once.");
+                  "1000 layers, 2 paths into each: 2^1000 paths. Visit each node once.");
 }
 
 // ---- first_hang
-
-std::string cause_of_hang(const Hang& yours, const Hang& right, std::size_t ranks,
-                          const std::string& hint) {
-    std::vector<int> others;
-    for (int rank = 0; rank < static_cast<int>(ranks); rank++)
-        if (std::ranges::count(right.absent, rank) == 0)
-            others.push_back(rank);
-    if (yours.bucket == right.bucket && yours.absent == others)
-        return "These are the ranks that send it, and wait. Name those that never send it.";
-    if (yours.bucket == right.bucket && yours.absent.size() > right.absent.size())
-        return "Name a rank once, and don't look at later buckets.\n" + hint;
-    return hint;
-}
 
 void check_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached, const Hang& right,
@@ -93,30 +79,23 @@ void check_hang(const std::vector<std::vector<int>>& buckets,
     if (yours != right)
         throw Wrong("You say bucket " + std::to_string(yours.bucket) + ", and the absent ranks " +
                     text(yours.absent) + "; right is bucket " + std::to_string(right.bucket) +
-                    ", and the ranks " + text(right.absent) + ".\n" +
-                    cause_of_hang(yours, right, reached.size(), hint));
+                    ", and the ranks " + text(right.absent) + ".\n" + hint);
 }
 
 void check_first_hang() {
     const std::vector<std::vector<int>> buckets{{3, 4}, {2}, {0, 1}};
     const std::vector<bool> all(5, true);
     check_hang(buckets, {all, {true, true, false, true, true}, all}, {1, {1}},
-               "The case: rank 1 lacks parameter 2. In which bucket is that?");
-    check_hang(buckets, {all, all, all}, {}, "The case: no rank waits, so the bucket is -1.");
+               "Rank 1 lacks parameter 2. In which bucket is that?");
+    check_hang(buckets, {all, all, all}, {}, "No rank waits, so the bucket is -1.");
     check_hang(buckets, {all, {true, true, true, true, false}, all}, {0, {1}},
-               "The case: rank 1 has one of the two parameters of bucket 0. A bucket is sent when "
-               "it is full.");
-    check_hang(buckets, {all, all, {false, true, true, true, true}}, {2, {2}},
-               "The case: the last rank lacks something in the last bucket.");
+               "Rank 1 has one of two parameters. A bucket is sent when it is full.");
     check_hang(buckets, {{false, true, true, true, true}, {true, true, false, true, true}, all},
-               {1, {1}},
-               "The case: rank 0 lacks a parameter of bucket 2, rank 1 one of bucket 1. No rank "
-               "gets beyond the first bucket that hangs.");
+               {1, {1}}, "Buckets 2 and 1. No rank gets beyond the first bucket that hangs.");
     check_hang(buckets, {{true, true, false, true, true}, all, {true, true, false, true, true}},
-               {1, {0, 2}}, "The case: two ranks are absent. Name both.");
+               {1, {0, 2}}, "Two ranks are absent. Name both.");
     check_hang(buckets, {all, {true, true, false, true, false}, {true, true, true, false, false}},
-               {0, {1, 2}},
-               "The case: rank 2 lacks both parameters of bucket 0, rank 1 one of them.");
+               {0, {1, 2}}, "Rank 2 lacks both parameters of bucket 0, rank 1 one of them.");
 }
 
 // ---- settle
@@ -141,29 +120,22 @@ void check_settled(const Gradients& gradients, const std::vector<std::vector<boo
 void check_settle() {
     const std::optional<double> none;
     check_settled({{3, 1}, {6, 2}, {12, 6}}, {{true, true}, {true, true}, {true, true}},
-                  {{7, 3}, {7, 3}, {7, 3}},
-                  "The case: all ranks have used everything. These are means.");
+                  {{7, 3}, {7, 3}, {7, 3}}, "All ranks have used everything. These are means.");
     check_settled({{3}, {none}, {12}}, {{true}, {false}, {true}}, {{5}, {5}, {5}},
-                  "The case: rank 1 has not used it. It adds zero, and all ranks get the mean over "
-                  "all ranks.");
-    check_settled(
-        {{none}, {6}, {none}}, {{false}, {true}, {false}}, {{2}, {2}, {2}},
-        "The case: only rank 1 has used it. What decides is an OR over all ranks, and not "
-        "rank 0's own map.");
-    check_settled(
-        {{none}, {none}}, {{false}, {false}}, {{none}, {none}},
-        "The case: no rank has used it. An optimizer with momentum would move a parameter "
-        "whose gradient is zero, so it has to stay absent.");
-    check_settled({{4}, {9}}, {{false}, {false}}, {{4}, {9}},
-                  "The case: no rank has used it, and old gradients are there. They stay.");
+                  "Rank 1 has not used it. It adds zero, and all ranks get the mean.");
+    check_settled({{none}, {6}, {none}}, {{false}, {true}, {false}}, {{2}, {2}, {2}},
+                  "What decides is an OR over all ranks, and not rank 0's own map.");
+    check_settled({{none}, {none}}, {{false}, {false}}, {{none}, {none}},
+                  "No rank has used it. An optimizer with momentum would move a parameter "
+                  "whose gradient is zero, so it has to stay absent.");
     check_settled({{8}, {none}, {1}}, {{true}, {false}, {false}}, {{3}, {3}, {3}},
-                  "The case: rank 2 has not used it, but its old gradient is in the bucket.");
+                  "Rank 2 has not used it, but its old gradient is in the bucket.");
     check_settled({{2, 4, none, none}, {none, 6, none, 8}},
                   {{true, false, false, false}, {false, false, false, true}},
                   {{1, 4, none, 4}, {1, 6, none, 4}},
-                  "The case: four parameters. No rank has used parameters 1 and 2.");
+                  "Four parameters. No rank has used parameters 1 and 2.");
     check_settled({{0}, {none}}, {{true}, {false}}, {{0}, {0}},
-                  "The case: rank 0 has used it, and its gradient is zero. Used is used.");
+                  "Rank 0 has used it, and its gradient is zero. Used is used.");
 }
 
 }  // namespace
