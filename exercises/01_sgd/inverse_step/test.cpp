@@ -3,7 +3,8 @@
 #include "exercises/01_sgd/inverse_step.hpp"
 
 #include <cmath>
-#include <cstdio>
+#include <string>
+#include <utility>
 
 #include "01_sgd/house_model.hpp"
 #include "exercises/support/tasks.hpp"
@@ -11,177 +12,129 @@
 namespace ddp::test {
 namespace {
 
-void set(Parameter& parameter, double value) {
-    parameter.value.copy_from(std::vector<float>{static_cast<float>(value)});
-}
-double get(const Parameter& parameter) {
-    return static_cast<double>(parameter.value.to_host()[0]);
-}
-
-// The model, one house, and steps on it.
-class Descent {
-  public:
-    Descent(const House& house, const HouseParameters& start, double learning_rate)
-        : data_(device_, {house}), model_(device_), optimizer_(model_.parameters(), learning_rate) {
-        set(*model_.w1, start.w1);
-        set(*model_.w2, start.w2);
-        set(*model_.b, start.b);
-    }
-    // Returns the loss before the step.
-    double step() {
-        Tape tape(device_);
-        const Variable loss = model_.loss(tape, data_, 0);
+// Makes steps of the chapter's model on one house. Returns the loss before the last one.
+double descend(const House& house, HouseParameters& parameters, double learning_rate, int steps) {
+    Device device;
+    const HouseData data(device, {house});
+    const HouseModel model(device);
+    PlainSgd optimizer(model.parameters(), learning_rate);
+    const std::pair<std::shared_ptr<Parameter>, double*> all[] = {
+        {model.w1, &parameters.w1}, {model.w2, &parameters.w2}, {model.b, &parameters.b}};
+    for (const auto& [parameter, value] : all)
+        parameter->value.copy_from(std::vector<float>{static_cast<float>(*value)});
+    double last = 0;
+    for (int i = 0; i < steps; i++) {
+        Tape tape(device);
+        const Variable loss = model.loss(tape, data, 0);
         tape.backward(loss);
-        optimizer_.step();
-        optimizer_.zero_gradients();
-        return static_cast<double>(loss.value().to_host()[0]);
+        optimizer.step();
+        optimizer.zero_gradients();
+        last = static_cast<double>(loss.value().to_host()[0]);
     }
-    HouseParameters parameters() const {
-        return {get(*model_.w1), get(*model_.w2), get(*model_.b)};
-    }
+    for (const auto& [parameter, value] : all)
+        *value = static_cast<double>(parameter->value.to_host()[0]);
+    return last;
+}
 
-  private:
-    Device device_;
-    HouseData data_;
-    HouseModel model_;
-    PlainSgd optimizer_;
+// What an answer would be if one made a certain mistake, and what to tell of it.
+struct Mistake {
+    double yours, mistaken;
+    const char* words;
 };
-
-std::string text(const char* format, double a, double b, double c = 0, double d = 0, double e = 0,
-                 double f = 0) {
-    char line[300];
-    std::snprintf(line, sizeof line, format, a, b, c, d, e, f);
-    return line;
+std::string cause_of(const std::vector<Mistake>& mistakes, const std::string& otherwise) {
+    for (const Mistake& mistake : mistakes)
+        if (std::abs(mistake.yours - mistake.mistaken) <
+            0.002 * std::abs(mistake.mistaken))  // never if 0
+            return mistake.words;
+    return otherwise;
 }
 
-bool is_near(float yours, float right, float tolerance) {
-    return std::abs(yours - right) <= tolerance;
-}
+// ---- Task house_behind_step
 
-// Returns which mistake leads to `found`, or "" if it is none of the usual ones.
-std::string cause_of(const House& found, const House& house, const HouseParameters& before,
-                     const HouseParameters& after, double learning_rate) {
-    const double x1 = house.bedrooms, x2 = house.bathrooms;
-    const double predicted = before.w1 * x1 + before.w2 * x2 + before.b,
-                 predicted_after = after.w1 * x1 + after.w2 * x2 + after.b;
-    const double error = predicted - static_cast<double>(house.price);
-    const auto near = [](float yours, double right) {
-        return std::abs(static_cast<double>(yours) - right) <= 0.02 + 0.01 * std::abs(right);
-    };
-    if (near(found.bedrooms, x2) && near(found.bathrooms, x1) && x1 != x2)
-        return "Bedrooms and bathrooms are swapped: w1 is the weight of bedrooms.";
-    if (near(found.bedrooms, 2 * error * x1) && near(found.bathrooms, 2 * error * x2))
-        return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, not x1 and x2 themselves.";
-    if (near(found.bedrooms, -x1) && x1 != 0)
-        return "The sign is wrong: a step is parameter -= learning rate * gradient, so the "
-               "gradient is (before - after) / learning rate.";
-    if (!near(found.bedrooms, x1) || !near(found.bathrooms, x2))
-        return "All three gradients have the factor 2 e. What is left if you divide one change by "
-               "another?";
-    if (near(found.price, predicted - 2 * error))
-        return "The gradient of b is 2 e, because the derivative of a square has a factor of 2.";
-    if (near(found.price, predicted + error) || near(found.price, predicted + 2 * error))
-        return "The sign of e is wrong in the price: e is predicted - price.";
-    if (near(found.price, -error))
-        return "That is -e alone: what did the model predict? The price is the prediction minus e.";
-    if (near(found.price, predicted_after - error))
-        return "You have used the parameters after the step, but e is the error before it.";
-    if (near(found.price, predicted - error * learning_rate))
-        return "A step is the learning rate times the gradient: the learning rate is missing.";
-    return "";
+std::string text(const House& house) {
+    return std::to_string(house.bedrooms) + " bedrooms, " + std::to_string(house.bathrooms) +
+           " bathrooms, price " + std::to_string(house.price);
 }
 
 void check_house(const House& house, const HouseParameters& before, double learning_rate,
                  const std::string& hint) {
-    Descent descent(house, before, learning_rate);
-    descent.step();
-    const House found = house_behind_step(before, descent.parameters(), learning_rate);
-    const std::string cause = cause_of(found, house, before, descent.parameters(), learning_rate);
+    HouseParameters after = before;
+    descend(house, after, learning_rate, 1);
+    const House found = house_behind_step(before, after, learning_rate);
+    const double x1 = house.bedrooms, x2 = house.bathrooms;
+    const double predicted = before.w1 * x1 + before.w2 * x2 + before.b;
+    const double error = predicted - static_cast<double>(house.price);
     // The parameters are floats: their differences have lost some digits.
-    if (!is_near(found.bedrooms, house.bedrooms, 0.02f) ||
-        !is_near(found.bathrooms, house.bathrooms, 0.02f) ||
-        !is_near(found.price, house.price, 0.1f))
-        throw Wrong(text("You say %g bedrooms, %g bathrooms, price %g; the step was made on %g "
-                         "bedrooms, %g bathrooms, price %g.\n",
-                         static_cast<double>(found.bedrooms), static_cast<double>(found.bathrooms),
-                         static_cast<double>(found.price), static_cast<double>(house.bedrooms),
-                         static_cast<double>(house.bathrooms), static_cast<double>(house.price)) +
-                    (cause.empty() ? hint : cause));
-    held();
+    if (!(std::abs(found.bedrooms - house.bedrooms) <= 0.02F &&
+          std::abs(found.bathrooms - house.bathrooms) <= 0.02F &&
+          std::abs(found.price - house.price) <= 0.1F))
+        throw Wrong(
+            "You say " + text(found) + "; the step was made on " + text(house) + ".\n" +
+            cause_of(
+                {{found.bedrooms, x2, "Bedrooms and bathrooms are swapped: w1 is of bedrooms."},
+                 {found.bedrooms, 2 * error * x1,
+                  "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, not x1 and x2."},
+                 {found.price, predicted - 2 * error,
+                  "The gradient of b is 2 e: the derivative of a square has a factor of 2."},
+                 {found.price, predicted + error,
+                  "The sign of e is wrong: it is predicted - price."},
+                 {found.price, -error, "That price is -e alone: what did the model predict?"},
+                 {found.price, predicted - error * learning_rate,
+                  "A step is the learning rate times the gradient."}},
+                hint));
 }
 
 void check_house_behind_step() {
-    check_house({6, 2, 15}, {}, 0.125, "The case: all parameters were 0 before the step.");
-    check_house({5, 2, 12}, {}, 0.001, "The case: another learning rate.");
+    check_house({6, 2, 15}, {}, 0.125, "All parameters were 0 before the step.");
     check_house({3, 1, 5}, {0.5, 0.25, -1}, 0.01,
-                "The case: the parameters were not 0 before the step. What did the model predict?");
-    check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The case: the prediction was too high.");
-    check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01,
-                "The case: numbers that are not whole.");
+                "The parameters were not 0 before the step. What did the model predict?");
+    check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The prediction was too high.");
+    check_house({2.5F, 0, 7.25F}, {0.5, 0.25, -1}, 0.01,
+                "No bathrooms: which change is never 0, so that you can divide by it?");
     check_house({0, 2, 3}, {0.5, 0.25, -1}, 0.01,
-                "The case: no bedrooms. Which change is never 0, so that you can divide by it?");
-    check_house({2, 0, 3}, {0.5, 0.25, -1}, 0.01,
-                "The case: no bathrooms. Which change is never 0, so that you can divide by it?");
+                "No bedrooms: which change is never 0, so that you can divide by it?");
 }
 
-bool converges(const House& house, double learning_rate) {
-    Descent descent(house, {}, learning_rate);
-    const double first = descent.step();
-    double last = first;
-    for (int i = 0; i < 20 && std::isfinite(last); i++)
-        last = descent.step();
-    return last < first;  // NaN is not
-}
+// ---- Task largest_rate
 
 double measured_rate(const House& house) {
+    const auto loss_after = [&](double rate, int steps) {
+        HouseParameters parameters;
+        return descend(house, parameters, rate, steps + 1);
+    };
     double converging = 1e-7, diverging = 2;
     for (int i = 0; i < 12; i++) {
         const double middle = std::sqrt(converging * diverging);
-        (converges(house, middle) ? converging : diverging) = middle;
+        const bool converges = loss_after(middle, 20) < loss_after(middle, 0);  // NaN does not
+        (converges ? converging : diverging) = middle;
     }
     return std::sqrt(converging * diverging);
 }
 
-// Returns which mistake leads to `yours`, or "" if it is none of the usual ones.
-std::string cause_of(const House& house, double yours) {
-    const double x1 = house.bedrooms, x2 = house.bathrooms, squares = x1 * x1 + x2 * x2 + 1;
-    const auto near = [&](double rate) { return std::abs(yours - rate) <= 0.001 * rate; };
-    if (yours == 0)
-        return "It is 0: in C++, 1 divided by a larger whole number is 0. Compute with double.";
-    if (near(2 / squares))
-        return "That is twice the rate. The gradient has a factor of 2: a step changes the error "
-               "by the factor 1 - 2 learning rate (...).";
-    if (near(0.5 / squares))
-        return "At that rate one step makes the error 0. With a larger one it still shrinks, until "
-               "the "
-               "factor is -1.";
-    if (near(1 / (squares - 1)) && squares > 2)
-        return "You have left out b, which is learned as well and moves the prediction.";
-    if (near(1 / (x1 + x2 + 1)) || near(1 / ((x1 + x2) * (x1 + x2) + 1)))
-        return "w1 changes by a multiple of x1, and that change is multiplied by x1 again in the "
-               "prediction: each input counts by its own square.";
-    return "";
-}
-
 void check_rate(const House& house, const std::string& hint) {
-    const double predicted = largest_learning_rate(house), measured = measured_rate(house);
-    if (!(std::abs(predicted - measured) <= 0.02 * measured))
-        throw Wrong(text("A house of %g bedrooms and %g bathrooms: you predict %.4g, and the "
-                         "chapter's model converges up to %.4g.\n",
-                         static_cast<double>(house.bedrooms), static_cast<double>(house.bathrooms),
-                         predicted, measured) +
-                    (cause_of(house, predicted).empty() ? hint : cause_of(house, predicted)));
-    held();
+    const double yours = largest_learning_rate(house), measured = measured_rate(house);
+    const double x1 = house.bedrooms, x2 = house.bathrooms, squares = x1 * x1 + x2 * x2 + 1;
+    if (!(std::abs(yours - measured) <= 0.02 * measured))
+        throw Wrong(
+            text(house) + ": you predict " + std::to_string(yours) +
+            ", and the chapter's model converges up to " + std::to_string(measured) + ".\n" +
+            cause_of({{yours, 2 / squares,
+                       "That is twice the rate: the gradient has a factor of 2, too."},
+                      {yours, 0.5 / squares,
+                       "At that rate one step makes the error 0. With a larger one it still "
+                       "shrinks, until the factor is -1."},
+                      {yours, 1 / (x1 + x2 + 1),
+                       "w1 changes by a multiple of x1, which the prediction multiplies by x1 "
+                       "again: each input counts by its own square."}},
+                     yours == 0 ? "In C++, 1 divided by a larger whole number is 0." : hint));
 }
 
 void check_largest_rate() {
-    check_rate(
-        {0, 0, 3},
-        "Only b matters for this house: by which factor does a step change the error, and when "
-        "is that factor below -1?");
-    check_rate({6, 2, 15}, "All three parameters move the prediction: each by its own input.");
-    check_rate({2, 3, 4}, "All three parameters move the prediction: each by its own input.");
-    check_rate({0.5f, 0.25f, 4}, "The case: numbers that are not whole.");
+    check_rate({0, 0, 3},
+               "Only b matters for this house: by which factor does a step change the "
+               "error, and when is that factor below -1?");
+    for (const House& house : {House{6, 2, 15}, {2, 3, 4}, {0.5F, 0.25F, 4}})
+        check_rate(house, "All three parameters move the prediction: each by its own input.");
 }
 
 }  // namespace
