@@ -13,12 +13,11 @@
 //
 // You may call: element_type<float>(), launch_collective(), shape_of_transfer(); in the kernel
 // begin_collective(), end_block(), block_share(), view.data_of(), and a Neighbour's post(),
-// consume(), ack() and wait_for_ack(); message.seconds(bytes), the time of one message.
+// consume(), ack() and wait_for_ack().
 // The check also tries: one rank; no elements, and numbers that do not divide.
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
-#include "06_messages/point_to_point.hpp"
 #include "exercises/not_implemented.hpp"
 
 namespace ddp {
@@ -28,9 +27,5 @@ namespace ddp {
 // Task powers_of_two: the number of ranks is a power of two.
 // Task any_ranks: it is any number.
 void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, Stream& stream);
-
-// Task cost. Returns the seconds that it takes, for any number of ranks. A rank can send to one
-// rank and receive from another at the same time.
-double halving_doubling_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

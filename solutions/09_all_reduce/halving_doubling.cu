@@ -154,15 +154,4 @@ void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, S
     // end stub
 }
 
-double halving_doubling_seconds(const CostModel& message, int ranks, std::size_t bytes) {
-    // stub: cost
-    //: message.alpha_s is what each message takes, message.beta_s_per_byte what each byte does.
-    double seconds = 0;
-    const auto pairs = static_cast<int>(std::bit_floor(static_cast<unsigned int>(ranks)));
-    for (int distance = 1; distance < pairs; distance *= 2)
-        seconds += 2 * message.seconds(bytes / static_cast<std::size_t>(2 * distance));
-    return pairs == ranks ? seconds : seconds + 2 * message.seconds(bytes);
-    // end stub
-}
-
 }  // namespace ddp

@@ -23,9 +23,4 @@ void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, S
     throw NotImplemented("powers_of_two");
 }
 
-double halving_doubling_seconds(const CostModel& message, int ranks, std::size_t bytes) {
-    // message.alpha_s is what each message takes, message.beta_s_per_byte what each byte does.
-    throw NotImplemented("cost");
-}
-
 }  // namespace ddp
