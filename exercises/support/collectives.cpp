@@ -11,6 +11,17 @@
 
 namespace ddp::test {
 
+namespace {
+
+// What the last collective of a rank has left in its control block, when all its kernels have
+// ended.
+struct LeftBehind {
+    OperationRecord record;   // of the rank's last operation; its sequence number counts them
+    bool is_over;             // whether end_block was called by all blocks
+    unsigned int odd_blocks;  // 0 if it was called once by each block
+    std::set<int> posted_by;  // ranks that have posted a step to this one: whose data it was sent
+};
+
 LeftBehind left_behind(Peers& peers) {
     const int rank = peers.view().rank, ranks = peers.view().world_size;
     const auto block = std::make_unique<ControlBlock>();
@@ -26,6 +37,8 @@ LeftBehind left_behind(Peers& peers) {
                 left.posted_by.insert(r);
     return left;
 }
+
+}  // namespace
 
 std::string ranks_text(const std::set<int>& ranks) {
     std::string text;

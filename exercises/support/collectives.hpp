@@ -10,16 +10,6 @@
 
 namespace ddp::test {
 
-// What the last collective of a rank has left in its control block, when all its kernels have
-// ended.
-struct LeftBehind {
-    OperationRecord record;   // of the rank's last operation; its sequence number counts them
-    bool is_over;             // whether end_block was called by all blocks
-    unsigned int odd_blocks;  // 0 if it was called once by each block
-    std::set<int> posted_by;  // ranks that have posted a step to this one: whose data it was sent
-};
-LeftBehind left_behind(Peers& peers);
-
 // What to look for if ranks wait for each other in vain.
 inline const std::string words_for_steps =
     " (Who waits for what? A consume(s, ...) waits for a post(s) of the other rank, and a "

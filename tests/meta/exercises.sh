@@ -31,9 +31,9 @@ fi
 
 # Files that the lists know.
 {
-    printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
+    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/make_stubs.sh
-    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,plans,ranks}.{hpp,cpp},add.cu,counted.hpp,gate.hpp,junk.hpp,lines.hpp,remembering_stream.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
+    printf '%s\n' exercises/support/{{collectives,crashing_folder,launches,ranks}.{hpp,cpp},add.cu,counted.hpp,gate.hpp,junk.hpp,remembering_stream.hpp,small_network.hpp,sums.hpp,tasks.hpp,tasks_main.cpp,turns.hpp}
     while read -r chapter exercise; do
         if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
             printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}
@@ -92,6 +92,13 @@ while read -r chapter exercise; do
     wrong=$(wrong_lines "$mistakes")
     [[ -z $wrong ]] || complain "$mistakes:"$'\n'"$wrong"
 done < <(exercises)
+
+# too_long FILE...: tests with more lines than a student reads.
+too_long() { wc -l "$@" | awk '$2 != "total" && $1 > 150 { print $2 " has " $1 " lines; 150 are the most" }'; }
+seq 150 >"$scratch/short" && seq 151 >"$scratch/long"
+[[ $(too_long "$scratch/short" "$scratch/long") == "$scratch/long has 151 lines; 150 are the most" ]] || complain "too_long is blind"
+wrong=$(too_long exercises/*/*/test.*)
+[[ -z $wrong ]] || complain "an exercise's test is short:"$'\n'"$wrong"
 
 # Each README has every task that the stub throws for, with a title, a text and three hints of their own.
 while read -r chapter exercise; do
