@@ -13,7 +13,6 @@
 
 #include "03_network/cross_entropy.hpp"
 #include "common/gpu/gpu.hpp"
-#include "common/report/bench.hpp"
 
 namespace ddp {
 namespace {
@@ -44,8 +43,7 @@ Batch scattered(const Batch& batch, int begin, int end, Device& device) {
 
 // One of the other devices, with its copy of the model.
 struct DataParallel::Replica {
-    Replica(const MakeModel& make_model, std::size_t reserved_bytes)
-        : device(reserved_bytes), model(make_model(device)) {}
+    explicit Replica(const MakeModel& make_model) : model(make_model(device)) {}
 
     Device device;
     std::unique_ptr<Module> model;
@@ -59,11 +57,10 @@ struct DataParallel::Work {
     float share;    // of the batch's samples
 };
 
-DataParallel::DataParallel(Device& device, Module& model, int replicas, const MakeModel& make_model,
-                           std::size_t reserved_bytes)
+DataParallel::DataParallel(Device& device, Module& model, int replicas, const MakeModel& make_model)
     : device_(device), model_(model) {
     for (int i = 1; i < replicas; i++)
-        others_.push_back(std::make_unique<Replica>(make_model, reserved_bytes));
+        others_.push_back(std::make_unique<Replica>(make_model));
 }
 
 DataParallel::~DataParallel() = default;
@@ -127,28 +124,10 @@ void DataParallel::gather() {
 }
 
 double DataParallel::learn(const Batch& batch) {
-    // A phase ends when all devices have ended it. These waits are for the clock only: without them
-    // the streams' own waits would keep the order.
-    const auto wait = [&] {
-        device_.stream().synchronize();
-        for (const auto& other : others_)
-            other->device.stream().synchronize();
-    };
-    wait();
-    Stopwatch watch;
-    const auto lap = [&] {  // returns the seconds since the last lap
-        wait();
-        const double seconds = watch.seconds();
-        watch = Stopwatch();
-        return seconds;
-    };
-    // The step itself; the caller's optimizer then changes device 0's parameters.
+    // The caller's optimizer then changes device 0's parameters.
     replicate();
-    times_.replicate = lap();
     const std::vector<Work> works = compute(batch);
-    times_.compute = lap();
     gather();
-    times_.gather = lap();
     // The mean over the batch, as a mean of means with the slices' shares as weights.
     double loss = 0;
     for (const Work& each : works)

@@ -11,31 +11,19 @@
 
 namespace ddp {
 
-// The seconds of one step, by phase. The host waits for all devices after each phase to read the
-// clock.
-struct OneProcessStep {
-    double replicate = 0;  // parameters, from the first device to the others
-    double compute = 0;    // scatter, forward and backward
-    double gather = 0;     // gradients, to the first device
-};
-
 class DataParallel {
   public:
     using MakeModel = std::function<std::unique_ptr<Module>(Device& device)>;
 
-    // Makes `replicas` - 1 replicas of `model` with make_model, each on a Device of its own that
-    // reserves `reserved_bytes`: a stream of the current device. `model` lives on `device`; both
-    // must outlive this object.
-    DataParallel(Device& device, Module& model, int replicas, const MakeModel& make_model,
-                 std::size_t reserved_bytes = 0);
+    // Makes `replicas` - 1 replicas of `model` with make_model, each on a Device of its own: a
+    // stream of the current device. `model` lives on `device`; both must outlive this object.
+    DataParallel(Device& device, Module& model, int replicas, const MakeModel& make_model);
     ~DataParallel();
 
     // Leaves the gradient of the batch's mean loss in the model, and returns that loss. If the
     // batch has fewer samples than there are replicas, some replicas do no work.
     double learn(const Batch& batch);
 
-    // Returns the times of the last learn().
-    const OneProcessStep& last_step() const { return times_; }
     std::size_t replicas() const { return 1 + others_.size(); }
 
   private:
@@ -49,7 +37,6 @@ class DataParallel {
     Device& device_;
     Module& model_;
     std::vector<std::unique_ptr<Replica>> others_;
-    OneProcessStep times_;
     Event ready_;
 };
 

@@ -63,16 +63,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("data_parallel: the bench measures one process for all, and one rank for each") {
-    const Pictures data(200, 20);
-    const ProgramRun run =
-        Program(ONE_PROCESS_BENCH)
-            .run({"--quick", "--data", data.folder(), "--ranks", "2", "--batch", "4"});
-    REQUIRE(run.count("A step of 2 replicas with 4 samples each") == 1);
-    REQUIRE(run.count("one process for all") == 1);
-    REQUIRE(run.count("one rank for each") == 1);
-}
-
 TEST_CASE("data_parallel: one rank, and every launcher, give the same bits") {
     const Pictures data(200, 20);
     const Words words{"--data", data.folder(), "--steps", "3", "--batch", "8", "--seed", "9"};
