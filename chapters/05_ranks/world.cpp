@@ -23,7 +23,6 @@
 #include "05_ranks/agent_store.hpp"
 #include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/cores.hpp"
-#include "05_ranks/support/mpi_limit.hpp"
 #include "05_ranks/support/mpi_start.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
@@ -78,29 +77,21 @@ World::World(const CommonOptions& options) {
     }
 }
 
-namespace {
-
-// Returns the processes of the other ranks on rank 0's node.
-std::vector<pid_t> processes_of_other_ranks(const Job& job) {
-    std::vector<pid_t> processes;
-    for (std::size_t r = 1; r < job.members.size(); r++)
-        if (job.members[r].node == job.members[0].node)
-            processes.push_back(job.members[r].process);
-    return processes;
-}
-
-}  // namespace
-
 World::~World() {
     // The connections close last: whatever else is to be sent must have been sent.
     coordinator_.reset();
     if (!mpi_ || lost_)  // MPI would wait for the lost rank
         return;
-    mpi_->finish(job_.timeout_s);
+    mpi_->finish();
     // mpirun waits for all processes, and does not see that one is stopped: rank 0 ends last. (If
     // the run has failed the others wait for rank 0, which has yet to report it.)
-    if (has_rank_0() && std::uncaught_exceptions() == 0)
-        wait_until_ended(processes_of_other_ranks(job_), job_.timeout_s);
+    if (!has_rank_0() || std::uncaught_exceptions() > 0)
+        return;
+    for (int r = 1; r < job_.world_size(); r++) {
+        const Member& member = job_.members[static_cast<std::size_t>(r)];
+        if (member.node == job_.members[0].node)
+            wait_until_ended(r, member.process, job_.timeout_s);
+    }
 }
 
 // All ranks are in this process: there are none to find.

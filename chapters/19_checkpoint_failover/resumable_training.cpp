@@ -1,6 +1,5 @@
 // A training that may end anywhere and starts again here:
 //
-//     connect     on several nodes, also after each epoch: is one of them on a slow network?
 //     resume      the state of the newest checkpoint; without one: step 0
 //     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
 //     each step   mirror the batch   every rank tosses the coins of all ranks' samples
@@ -24,7 +23,7 @@
 #include "10_nodes/make_communicator.hpp"
 #include "10_nodes/placement.hpp"
 #include "15_overlap/training.hpp"
-#include "19_checkpoint_failover/job/slow_nodes.hpp"
+#include "19_checkpoint_failover/job/status_line.hpp"
 #include "19_checkpoint_failover/job/training_status.hpp"
 #include "19_checkpoint_failover/state/mirror.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
@@ -72,12 +71,10 @@ class ResumableTraining {
           test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
                                         std::min(test_batch, static_cast<int>(data.test.count())))),
           model_(make_network(device_, data.train, plan.seed)),
-          communicator_(
-              make_communicator(plan.communicator, rank,
-                                ddp_arena_bytes(*model_) + preemption_arena_bytes() +
-                                    std::max(resume_arena_bytes(), round_trip_arena_bytes()),
-                                {.order = plan_.order})),
-          slow_nodes_(*communicator_, device_.stream()),
+          communicator_(make_communicator(
+              plan.communicator, rank,
+              ddp_arena_bytes(*model_) + preemption_arena_bytes() + resume_arena_bytes(),
+              {.order = plan_.order})),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
           trainer_(rank, device_, *model_, ddp_, *optimizer_),
@@ -113,11 +110,8 @@ class ResumableTraining {
         TrainingState& state = run_.state();
         if (state.epoch > plan_.epochs)  // all is done: what is its accuracy?
             test(plan_.epochs);
-        for (; state.epoch <= plan_.epochs; state.epoch++, state.taken = 0) {
+        for (; state.epoch <= plan_.epochs; state.epoch++, state.taken = 0)
             epoch(state);
-            if (state.epoch < plan_.epochs)
-                slow_nodes_.look(state.step);
-        }
         trainer_.set_hooks({});  // the last test makes no step
         run_.finish();
         if (const std::optional<Saver::Seconds> saves = run_.save_seconds()) {
@@ -201,7 +195,6 @@ class ResumableTraining {
     Loader &train_, &test_;
     const std::unique_ptr<Sequential> model_;
     const std::unique_ptr<Communicator> communicator_;
-    SlowNodeWatch slow_nodes_;
     DistributedDataParallel ddp_;
     const std::unique_ptr<Optimizer> optimizer_;
     DdpTrainer trainer_;

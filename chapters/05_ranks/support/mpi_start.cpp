@@ -3,14 +3,20 @@
 #include <stdexcept>
 #if defined(DDP_MPI)
 #include <mpi.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <sstream>
 #include <thread>
-#include <vector>
 
-#include "05_ranks/support/mpi_limit.hpp"
+#include "05_ranks/environment.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/units.hpp"
 #endif
 
 #if defined(DDP_MPI) && defined(__SANITIZE_ADDRESS__)
@@ -57,29 +63,43 @@ int start_mpi() {
     return threads;
 }
 
-// Publishes `mine` as rank `rank`'s line, and returns the lines that the ranks have published a
-// second later, by rank. mpirun keeps them; Slurm does not know this service, and there are none.
-// The names carry the job's own, since an mpirun that stays, as Open MPI 5's can, keeps them for
-// the next job.
-std::vector<std::string> exchange_by_launcher(int rank, int world_size, const std::string& mine) {
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr)  // not mpirun
-        return {};
-    const char* job = std::getenv("PMIX_NAMESPACE");
-    const auto name_of = [&](int r) {
-        return "silent rank " + std::to_string(r) + " of " + (job == nullptr ? "a job" : job);
-    };
-    for (const MPI_Comm each : {MPI_COMM_WORLD, MPI_COMM_SELF})  // an error is an answer here
-        MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN);
-    if (MPI_Publish_name(name_of(rank).c_str(), MPI_INFO_NULL, mine.c_str()) != MPI_SUCCESS)
-        return {};
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    std::vector<std::string> lines;
-    for (int r = 0; r < world_size; r++) {
-        char line[MPI_MAX_PORT_NAME] = "";
-        if (MPI_Lookup_name(name_of(r).c_str(), MPI_INFO_NULL, line) == MPI_SUCCESS)
-            lines.emplace_back(line);
-    }
-    return lines;
+[[noreturn]] void end_with(const std::string& sentence) {
+    std::cerr << "error: " + sentence + "\n" << std::flush;
+    std::_Exit(1);
+}
+
+// Ends this process, with one sentence, if a call of MPI takes longer than `limit_s` (0: no limit),
+// since nothing can interrupt it. Rank 0 speaks first: mpirun then ends the others.
+class CallLimit {
+  public:
+    CallLimit(const char* call, double limit_s)
+        : thread_([call, limit_s, end = end_.get_future()] {
+              const std::chrono::duration<double> limit(limit_s + (prints_refusals() ? 0 : 3));
+              if (limit_s > 0 && end.wait_for(limit) == std::future_status::timeout)
+                  end_with("waited " + format_fixed(limit.count(), 1) + " s in " + call +
+                           " for the other ranks: is one of them stopped, or does MPI use a "
+                           "network that does not join the nodes? See chapters/symptoms.md");
+          }) {}
+    ~CallLimit() { end_.set_value(); }
+    CallLimit(const CallLimit&) = delete;
+    CallLimit& operator=(const CallLimit&) = delete;
+
+  private:
+    std::promise<void> end_;
+    std::jthread thread_;
+};
+
+// Returns the state of a process: T if it is stopped, Z if it has ended, or is none that mpirun or
+// srun has started as it has started this one.
+char state_of(pid_t process) {
+    // "4711 (name of the program) T 4700 ...": its state, and its parent
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    char state = 0;
+    pid_t parent = 0;
+    std::istringstream(text.substr(text.rfind(')') + 1)) >> state >> parent;
+    return parent == getppid() ? state : 'Z';
 }
 
 }  // namespace
@@ -88,7 +108,7 @@ MpiStart::MpiStart(double limit_s) : limit_s_(limit_s) {
     int is_started = 0, threads = 0;
     MPI_Initialized(&is_started);
     started_here_ = is_started == 0;
-    const MpiLimit limit("MPI_Init", limit_s_, limit_s_);
+    const CallLimit limit("MPI_Init", limit_s_);
     if (started_here_)
         threads = start_mpi();
     else
@@ -102,10 +122,7 @@ MpiStart::MpiStart(double limit_s) : limit_s_(limit_s) {
 }
 
 std::string MpiStart::broadcast(const std::string& text) const {
-    const MpiLimit limit("MPI_Bcast", limit_s_, limit_s_,
-                         [rank = rank_, ranks = world_size_](const std::string& mine) {
-                             return exchange_by_launcher(rank, ranks, mine);
-                         });
+    const CallLimit limit("MPI_Bcast", limit_s_);
     const Communicator ranks;
     auto size = static_cast<unsigned long long>(text.size());
     MPI_Bcast(&size, 1, MPI_UNSIGNED_LONG_LONG, 0, ranks);
@@ -115,11 +132,19 @@ std::string MpiStart::broadcast(const std::string& text) const {
     return result;
 }
 
-void MpiStart::finish(double timeout_s) noexcept {
-    // A rank that lives may still write its results before it comes.
-    const MpiLimit limit("MPI_Finalize", timeout_s, 10 * limit_s_);
+void MpiStart::finish() noexcept {
+    const CallLimit limit("MPI_Finalize", limit_s_);
     if (started_here_)
         MPI_Finalize();
+}
+
+void wait_until_ended(int rank, pid_t process, double limit_s) {
+    char state = 0;
+    for (const Stopwatch waited; (state = state_of(process)) != 'Z' && waited.seconds() < limit_s;)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (state == 'T' && limit_s > 0)
+        end_with("rank " + std::to_string(rank) + " (process " + std::to_string(process) +
+                 ") is stopped, and the job cannot end without it");
 }
 
 #else
@@ -134,7 +159,9 @@ std::string MpiStart::broadcast(const std::string& text) const {
     return text;
 }
 
-void MpiStart::finish(double) noexcept {}
+void MpiStart::finish() noexcept {}
+
+void wait_until_ended(int, pid_t, double) {}
 
 #endif
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
-#include <set>
 
 #include "05_ranks/coordinator/watchdog.hpp"
-#include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "19_checkpoint_failover/state/folders.hpp"
 #include "common/report/units.hpp"
 
@@ -30,20 +28,14 @@ std::string last_value(const std::vector<Attempt>& attempts, const std::string& 
     return value;
 }
 
-std::string first_word_of(const std::string& text) {
-    return text.substr(0, text.find(' '));
-}
-
 // Prints what a reader of a supervised job should know at once: its notes, and that checkpoints
 // are lost.
 class Narrator {
   public:
     // Prints what is new since the last call.
     void tell(const Attempt& attempt) {
-        if (attempt.begin_s != begin_s_) {
+        if (attempt.begin_s != begin_s_)
             told_ = 0;
-            slow_.clear();
-        }
         begin_s_ = attempt.begin_s;
         for (; told_ < attempt.status_lines.size(); told_++)
             tell(attempt.status_lines[told_].status);
@@ -53,8 +45,6 @@ class Narrator {
     void tell(const StatusLine& status) {
         if (status.what == "note")
             std::cout << "note: " << status.value << std::endl;
-        if (status.what == slow_node_line && slow_.insert(first_word_of(status.value)).second)
-            std::cout << "note: " << status.value << "." << std::endl;
         if (status.what == "saved")
             saved_ = status.step;
         if (status.what == "resumed" && status.rank == 0 && status.step < saved_)
@@ -62,10 +52,9 @@ class Narrator {
                       << "goes on after step " << status.step << "." << std::endl;
     }
 
-    double begin_s_ = -1;         // of the attempt
-    std::size_t told_ = 0;        // of its lines
-    std::int64_t saved_ = 0;      // the last step that any attempt has saved
-    std::set<std::string> slow_;  // nodes, of the attempt
+    double begin_s_ = -1;     // of the attempt
+    std::size_t told_ = 0;    // of its lines
+    std::int64_t saved_ = 0;  // the last step that any attempt has saved
 };
 
 }  // namespace
@@ -194,11 +183,7 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
             std::cout << "attempt " << before.size() << " ended after step "
                       << before.back().last_step() << ": " << before.back().cause << std::endl;
         }
-        const std::vector<NodeSlots> fast = without_slow_nodes(settings.nodes, before);
-        for (const NodeSlots& node : settings.nodes)
-            if (std::ranges::count(fast, node) == 0)
-                std::cout << node.name << " is left out: it was slow twice" << std::endl;
-        const std::vector<NodeSlots> alive = nodes_that_answer(fast);
+        const std::vector<NodeSlots> alive = nodes_that_answer(settings.nodes);
         int ranks = settings.nodes.empty() ? settings.ranks : 0;
         std::string names;
         for (const NodeSlots& node : alive) {

@@ -1,7 +1,8 @@
 # symptom: a hang without a message
 # cause: one rank left the loop, or waits in a different place
 # cause: the ranks call collectives in different orders
-# cause: one rank was stopped, or is swapping
+# cause: one rank was stopped, which mpirun does not notice (`ps -o pid,stat` says T; `kill -CONT`
+#   lets it go on), or is swapping
 # section: [17](17_unused_parameters/README.md#the-hang)
 # decides: Where is each rank after a while?
 import datetime

@@ -6,6 +6,8 @@
 # cause: loaders and threads share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
 # cause: seldom the buckets' size: first leave `bucket_cap_mb` as it is
 #   [14](14_buckets/README.md#what-to-do-on-eight-h100s)
+# cause: one node's network is slow, and a ring is as slow as its slowest link: start
+#   `ddp_doctor.py` on two nodes at a time
 # section: [15](15_overlap/README.md#what-can-be-hidden)
 # decides: Time a step, then the same step without communication.
 import contextlib

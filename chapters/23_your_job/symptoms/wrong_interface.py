@@ -6,6 +6,9 @@
 #   *refused* if no process listens, and nothing if a firewall drops the packets
 # cause: the ranks use an interface that does not reach the others: `NCCL_SOCKET_IFNAME`,
 #   `GLOO_SOCKET_IFNAME`
+# cause: the nodes have one address on a second network, such as docker0, or a firewall drops what
+#   comes to MPI's ports, and `MPI_Bcast` waits: `OMPI_MCA_btl_tcp_if_include=eth0`,
+#   `OMPI_MCA_btl_tcp_port_min_v4=40000`
 # cause: `getent hosts $(hostname)` says 127.0.0.1 or 127.0.1.1, where no other node can reach this
 #   one: put its network address into `/etc/hosts`, or set `GLOO_SOCKET_IFNAME`
 # cause: `getent` says nothing: even `torchrun --standalone` needs that line in `/etc/hosts`, or

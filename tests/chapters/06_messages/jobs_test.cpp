@@ -283,22 +283,20 @@ TEST_CASE("a rank that is stopped when its program has done its work") {
     }
 }
 
-TEST_CASE("a rank that is stopped before MPI knows it is named by the lowest rank that waits",
-          "[.weekly]") {
+TEST_CASE("a rank that is stopped before MPI knows it ends the job", "[.weekly]") {
     if (!has_mpirun())
         return;
     allow_mpirun();
     keep_mpirun_quiet();
     const std::string stops =
-        "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then kill -STOP $$; fi; exec \"$0\" --timeout 1";
+        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then kill -STOP $$; fi; exec \"$0\" --timeout 1";
     const ChildResult job =
         run_command({"mpirun", "--oversubscribe", "-n", "3", "sh", "-c", stops, DDP_SCENARIO});
     CAPTURE(job.output);
     REQUIRE(job.exit_code != 0);
     REQUIRE(count(job.output, "error:") == 1);
-    REQUIRE(std::regex_search(
-        job.output, std::regex("error: rank 1 waited 1[0-9].[0-9] s in MPI_Init for rank 0 "
-                               "\\(process [0-9]+\\), which is stopped\n")));
+    REQUIRE(has(job.output, "error: waited 10.0 s in MPI_Init for the other ranks: is one of them "
+                            "stopped, or "));
     REQUIRE(nothing_is_left());
 }
 

@@ -9,7 +9,6 @@
 #include "05_ranks/support/mpi_start.hpp"
 #include "19_checkpoint_failover/job/launch_job.hpp"
 #include "19_checkpoint_failover/job/preemption.hpp"
-#include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
 #include "tests/chapters/19_checkpoint_failover/supervised.hpp"
@@ -380,50 +379,6 @@ TEST_CASE("supervisor: a job whose steps are slow may be silent for ten of them"
     REQUIRE(slowest_s >= 0.5);
     REQUIRE(saved_s > 4.5);
     REQUIRE(last_s - saved_s >= 10 * slowest_s - 0.1);
-}
-
-TEST_CASE("slow nodes: the one that is slow to both of its neighbours") {
-    const auto trips = [](const std::vector<double>& seconds) {
-        std::vector<RoundTrip> all;
-        for (std::size_t i = 0; i < seconds.size(); i++)
-            all.push_back({"node" + std::to_string(i),
-                           "node" + std::to_string((i + 1) % seconds.size()), seconds[i]});
-        Words texts;
-        for (const auto& [name, text] : slow_nodes(all)) {
-            REQUIRE(text.starts_with(name + " is slow: "));
-            texts.push_back(text);
-        }
-        return texts;
-    };
-    REQUIRE(trips({0.002, 0.003, 0.53, 0.52}) ==
-            Words{"node3 is slow: 64 KiB to node0 and back take 520 ms, and from node0 to node1 "
-                  "and back 2.00 ms"});
-    REQUIRE(trips({0.53, 0.003, 0.52}).at(0).starts_with("node0 is slow: "));
-    REQUIRE(trips({0.003, 0.52, 0.52, 0.53}).size() == 2);
-    // A slow cable between two switches, a network that is slow for all, a busy machine.
-    for (const std::vector<double>& none : std::vector<std::vector<double>>{
-             {}, {0.002, 0.52, 0.002}, {0.2, 0.2, 0.2}, {0.2, 0.2}, {0.0001, 0.07, 0.07}})
-        REQUIRE(trips(none).empty());
-    REQUIRE(trips({0.7, 0.7}) == Words{"node0 is slow: 64 KiB to node1 and back take 700 ms",
-                                       "node1 is slow: 64 KiB to node0 and back take 700 ms"});
-}
-
-TEST_CASE("slow nodes: one that was named twice is left out") {
-    const std::vector<NodeSlots> nodes{{"a", 1}, {"b.cluster", 2}, {"bb", 1}};
-    Attempt slow, well;
-    slow.status_lines = {{1, {0, "slow", 0, "b is slow: and so on"}}, {2, {0, "step", 5, "b"}}};
-    const auto left = [&](const std::vector<Attempt>& before) {
-        std::string names;
-        for (const NodeSlots& node : without_slow_nodes(nodes, before))
-            names += node.name + " ";
-        return names;
-    };
-    REQUIRE(left({}) == "a b.cluster bb ");
-    REQUIRE(left({slow, well}) == "a b.cluster bb ");
-    REQUIRE(left({slow, well, slow}) == "a bb ");
-    for (const char* other : {"a is slow: ", "bb is slow: "})
-        slow.status_lines.push_back({3, {0, "slow", 9, other}});
-    REQUIRE(left({slow, slow}) == "a ");
 }
 
 TEST_CASE("status line: written and read back, and refused if it is none") {

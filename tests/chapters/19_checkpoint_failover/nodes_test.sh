@@ -92,21 +92,6 @@ supervised again "$scratch/cut-%h" '' ''
 expect '^attempt 1: 4 ranks on node0 node1 node2 node3$'
 [[ -e $scratch/cut-node0 ]] || complain "node0 has no folder again"
 
-# The port of a node is so slow that the job fails at its start. The second time it goes on without that node.
-# shellcheck disable=SC2016  # for the other shell
-slow_port='for end in "node3 eth0" "switch node3"; do
-        tc -n "${end% *}" qdisc add dev "${end#* }" root tbf rate 1500kbit burst 16kb limit 4mb
-    done'
-supervised too-slow "$scratch/too-slow" "$scratch/too-slow.said" "$slow_port"
-expect '^note: node3 is slow: 64 KiB to node0 and back take [0-9.]+ m?s, and from node[012] to node[012] and back '
-expect '^node3 is left out: it was slow twice$'
-expect '^attempt 3: 3 ranks on node0 node1 node2$'
-
-# Whoever is patient can train with it, in steps of nine seconds.
-supervised slow "$scratch/slow" "$scratch/slow.said" "$slow_port" --batch 240 --timeout 10
-expect '^attempt 1 ended after step 1: .*node3 is slow: .*; so it was before$'
-expect '^attempt 2: 3 ranks on node0 node1 node2$'
-
 # Everything stops on the node with rank 0, which writes the checkpoints, and wakes up when the next generation has saved.
 ranks_on=node1,node2,node3
 supervised calm-3 "$scratch/calm-3" '' ''

@@ -167,18 +167,13 @@ test_endings() {
 
 # ---- What programs say to each fault
 
-# fails_to_meet INTERFACES: rank 0 has waited, for a node that it has tried by these.
 fails_to_meet() {
-    [[ $code == 1 ]] || complain "exit status $code: $output"
+    [[ $code != 0 && $code != 124 ]] || complain "exit status $code: $output"
     [[ $(grep -c '^error: ' <<<"$output") == 1 ]] || complain "not one rank speaks: $output"
-    [[ $output =~ "error: rank 0 waited 1"[0-2]"."[0-9]" s in MPI_Bcast for the other ranks. All were started, but no answer came from node1 (10.77.0.2) by $1." ]] ||
-        complain "who does not answer? $output"
-    says "    node0: eth0 (10.77.0.1) has sent"
-    says "    node1: eth0 (10.77.0.2) has sent"
+    says "error: waited 10.0 s in MPI_Bcast for the other ranks: is one of them stopped, or does MPI use a network that does not join"
 }
-# is_cured_by VARIABLES FAULT COMMAND: it was advised, and helps.
+# is_cured_by VARIABLES FAULT COMMAND
 is_cured_by() {
-    says "export $1"$'\n'
     # shellcheck disable=SC2086  # words
     up 2x2 --fault "$2" -- env $1 $3
     ends_with 0
@@ -190,30 +185,23 @@ test_faults() {
     says "ssh: Could not resolve hostname node1"
     ((code != 0)) || complain "no error"
 
-    # Ranks that cannot meet: one of them says so, what each node has sent by which interface, and what to do. Doing it helps.
+    # Ranks that cannot meet: one of them says so. What chapters/symptoms.md says helps.
     local program
     for program in "${ranks[*]}" "mpirun $bin/cluster_info --timeout 3"; do
         # shellcheck disable=SC2086  # words
         up 2x2 --fault wrong-interface -- $program
-        fails_to_meet "eth0/docker0"
-        says "docker0 (172.17.0.1) has sent"
-        says "docker0 is the wrong network: node0 and node1 have the same address 172.17.0.1 there"
+        fails_to_meet
         is_cured_by "OMPI_MCA_btl_tcp_if_include=eth0 MASTER_ADDR=10.77.0.1" wrong-interface "$program"
     done
     up 2x2 --fault blocked-port -- "${ranks[@]}"
-    fails_to_meet "eth0"
-    says "node0 cannot connect to port 1024 of node1 (10.77.0.2), where a rank listens: is there a firewall?"
+    fails_to_meet
     is_cured_by "OMPI_MCA_btl_tcp_port_min_v4=40000" blocked-port "${ranks[*]}"
 
-    # Under Slurm no rank hears of the other node: each speaks for its own.
     up 2x2 --fault wrong-interface -- "$root/tests/chapters/21_cluster/slurm.sh" srun --mpi=pmix -N2 -n4 "${ranks[@]:1}"
     if [[ $code == 77 ]]; then
         echo "SKIPPED: ranks that cannot meet under Slurm ($output)"
     else
-        says "s in MPI_Bcast for the other ranks. All were started, but no answer came from some of them by eth0/docker0."
-        [[ $output =~ "    node"[01]": eth0 (10.77.0."[12]") has sent "[0-9.]+" "[K]?[i]?"B, docker0 (172.17.0.1) has sent " ]] || complain "what has been sent? $output"
-        says "name the one that joins them: export OMPI_MCA_btl_tcp_if_include=eth0"
-        [[ $output != *MPI_Publish_name* ]] || complain "MPI has something to say: $output"
+        says "s in MPI_Bcast for the other ranks"
         ((code != 0 && code != 124)) || complain "exit status $code"
     fi
 
