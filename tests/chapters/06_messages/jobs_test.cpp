@@ -295,8 +295,9 @@ TEST_CASE("a rank that is stopped before MPI knows it ends the job", "[.weekly]"
     CAPTURE(job.output);
     REQUIRE(job.exit_code != 0);
     REQUIRE(count(job.output, "error:") == 1);
-    REQUIRE(has(job.output, "error: waited 10.0 s in MPI_Init for the other ranks: is one of them "
-                            "stopped, or "));
+    REQUIRE(has(job.output,
+                "error: waited 10.0 s in MPI_Init for the other ranks: is one of them "
+                "stopped, or "));
     REQUIRE(nothing_is_left());
 }
 
