@@ -1,5 +1,5 @@
-// The exercise sync_backward, beside differences: every input is moved a little, and the loss of
-// all ranks is computed anew.
+// The exercise sync_backward, beside differences: every input is moved a little, and the
+// loss of all ranks is computed anew.
 #include "exercises/18_sync_batch_norm/sync_backward.hpp"
 
 #include <cmath>
@@ -17,8 +17,8 @@ struct Inputs {
     std::vector<Normalised> ranks;
 };
 
-// Sets the statistics of all ranks' values, and returns the sum of dy * y: of rank `only`, or of
-// all ranks if it is -1.
+// Sets the statistics of all ranks' values. Returns the sum of dy * y: of rank `only`, or
+// of all ranks if it is -1.
 double loss_of(Inputs& inputs, int only) {
     double count = 0, sum = 0, squares = 0, loss = 0;
     for (const Normalised& rank : inputs.ranks)
@@ -34,7 +34,8 @@ double loss_of(Inputs& inputs, int only) {
         rank.mean = mean;
         rank.inverse_std = inverse_std;
         rank.weight = inputs.weight;
-        for (std::size_t i = 0; i < rank.x.size() && (only < 0 || only == static_cast<int>(r)); i++)
+        const bool is_asked = only < 0 || only == static_cast<int>(r);
+        for (std::size_t i = 0; i < rank.x.size() && is_asked; i++)
             loss += rank.dy[i] * (rank.weight * (rank.x[i] - mean) * inverse_std + inputs.bias);
     }
     return loss;
@@ -66,21 +67,20 @@ struct Sums {
     double dy, dy_x, count;  // of dy, and of dy times the normalised x
 };
 
-// Returns what a wrong gradient of x (normalised) tells, without its factor weight * inverse_std.
+// Returns what a wrong gradient of x tells, without its factor weight * inverse_std.
 std::string cause_of(double yours, double x, double dy, const Sums& all, const Sums& own,
                      bool has_mean) {
     const double mean = has_mean ? 1 : 0;
     const std::pair<double, const char*> wrong_formulas[] = {
         {dy - (mean * own.dy + x * own.dy_x) / own.count,
-         "The sums and the count are this rank's own; forward took the statistics of all ranks.\n"},
+         "The sums and the count are this rank's own; forward took all ranks'.\n"},
         {dy - (mean * all.dy + x * all.dy_x) / own.count,
          "The sums are over all ranks, and the count is this rank's own.\n"},
-        {dy - mean * all.dy / all.count,
-         "The way through the variance, or the rms, is missing: x' times the sum of dy x'.\n"},
-        {dy - x * all.dy_x / all.count, "The way through the mean is missing: the sum of dy.\n"},
+        {dy - mean * all.dy / all.count, "The way through the variance, or the rms, is missing.\n"},
+        {dy - x * all.dy_x / all.count, "The way through the mean is missing.\n"},
         {dy - (all.dy + x * all.dy_x) / all.count,
-         "You subtract the mean of dy, as batch normalisation does. Here forward subtracts no "
-         "mean, so there is no way through it.\n"}};
+         "You subtract the mean of dy, as batch normalisation does. Forward subtracts "
+         "no mean here, so there is no way through it.\n"}};
     for (const auto& [wrong, words] : wrong_formulas)
         if (is_near(yours, wrong))
             return words;
@@ -112,32 +112,31 @@ void check_gradients(bool is_batch_norm, const std::vector<int>& counts, const s
         const Sums own{slope(inputs, inputs.bias, rank), slope(inputs, inputs.weight, rank),
                        static_cast<double>(counts[r])};
         const auto& [x, dy, mean, inverse_std, weight] = forward[r];
-        const std::string of_rank = about + " values, rank " + std::to_string(r) + ": gradient of ";
+        const std::string of_rank = about + ", rank " + std::to_string(r) + ": gradient of ";
         if (yours[r].x.size() != x.size())
-            throw Wrong(of_rank + "x has " + std::to_string(yours[r].x.size()) + " elements.");
+            throw Wrong(of_rank + "x has not one element per value.");
         for (std::size_t i = 0; i < x.size(); i++)
             require_near(yours[r].x[i], slope(inputs, inputs.ranks[r].x[i]),
                          of_rank + "x number " + std::to_string(i),
                          cause_of(yours[r].x[i] / (weight * inverse_std),
                                   (x[i] - mean) * inverse_std, dy[i], all, own, is_batch_norm) +
                              hint);
-        const std::string own_words = "It's the rank's own: DDP averages it over the ranks.";
+        const std::string own_words = "It's the rank's own: DDP averages it.";
         require_near(yours[r].weight, own.dy_x, of_rank + "weight", own_words);
         require_near(yours[r].bias, is_batch_norm ? own.dy : 0, of_rank + "bias",
-                     is_batch_norm ? own_words : "RMS normalisation adds no bias, so it is 0.");
+                     is_batch_norm ? own_words : "RMS normalisation adds no bias: 0.");
     }
 }
 
 void check_batch_norm() {
-    check_gradients(true, {6},
-                    "An x reaches the loss directly, through the mean and through the variance.");
+    check_gradients(true, {6}, "An x reaches the loss in three ways.");
     check_gradients(true, {5, 5}, "An x moves the outputs of the other rank, too.");
     check_gradients(true, {3, 7, 0, 1, 4}, "The ranks have different numbers of values.");
 }
 
 void check_rms_norm() {
     check_gradients(false, {6}, "An x reaches the loss directly and through the rms.");
-    check_gradients(false, {3, 7, 0, 1, 4}, "An x moves the outputs of the other ranks, too.");
+    check_gradients(false, {3, 7, 0, 1, 4}, "An x moves the other ranks' outputs, too.");
 }
 
 }  // namespace

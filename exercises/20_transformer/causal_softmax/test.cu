@@ -1,4 +1,4 @@
-// The exercise causal_softmax, beside the same formula in double; and how often each score is read.
+// The exercise causal_softmax, beside the same formula in double.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,8 +22,8 @@ void check_merge() {
         const char* hint;
     };
     const Case cases[] = {
-        {{3, 1}, {2, 1}, {3, 1.367879f}, "The second side is rescaled, by exp(2 - 3)."},
-        {{1, 1.6f}, {3, 1.4f}, {3, 1.616536f}, "The first side is rescaled, by exp(1 - 3)."},
+        {{3, 1}, {2, 1}, {3, 1.367879f}, "The second side is rescaled by exp(-1)."},
+        {{1, 1.6f}, {3, 1.4f}, {3, 1.616536f}, "The first side is rescaled by exp(-2)."},
         {{2, 1}, {2, 1}, {2, 2}, "Both sides have the same score."},
         {{2, 1.4f}, {}, {2, 1.4f}, "The second side has no scores. Nothing changes."},
         {{}, {-3, 1.4f}, {-3, 1.4f}, "The first side has no scores. Nothing changes."},
@@ -35,12 +35,12 @@ void check_merge() {
         std::string cause;
         if (!std::isfinite(yours.sum))
             cause =
-                "exp of a number above 88 is infinite, and infinity times 0 is NaN. Subtract "
-                "the larger one first, so that every exponent is 0 or less.\n";
+                "exp of a number above 88 is infinite, and infinity times 0 is NaN. "
+                "Subtract the larger one first, so that every exponent is 0 or less.\n";
         else if (!is_near(yours.largest, right.largest))
             cause = "The largest of all scores is the larger of the two.\n";
         else if (is_near(yours.sum, a.sum + b.sum))
-            cause = "You add the sums as they are: each is relative to its own largest score.\n";
+            cause = "You add the sums as they are: each has its own largest score.\n";
         char text[160];
         std::snprintf(
             text, sizeof text, "merged({%g, %g}, {%g, %g}): you say {%g, %g}; right is {%g, %g}.\n",
@@ -53,7 +53,7 @@ struct Case {
     ScoreShape shape;
     std::vector<int> lengths;  // [sentences]
     bool is_causal;
-    float base, rise;  // the first score of a row, about, and by how much the next one is larger
+    float base, rise;  // about the first score of a row, and what the next one has more
     std::string hint;
 };
 
@@ -118,8 +118,8 @@ void check_case(const Case& one) {
                         one.hint);
         if (read[i] > 2)
             throw Wrong(place + ": its score is read " + std::to_string(read[i]) +
-                        " times. Twice is enough: once for largest and sum together, and once to "
-                        "write.");
+                        " times. Twice is enough: once for largest and sum together, and once "
+                        "to write.");
         if (written[i] != 1)
             throw Wrong(place + " is right, and written " + std::to_string(written[i]) +
                         " times. Once is enough, if the sum is known.");
@@ -130,8 +130,8 @@ void check_case(const Case& one) {
 
 void check_softmax() {
     check_case({{1, 1, 2, 4}, {4}, false, 0, 0, "A weight is exp(score) / the row's sum of them."});
-    check_case({{1, 1, 2, 7}, {7}, false, 0, 8, "Scores rise, so the sum is rescaled each time."});
-    check_case({{1, 1, 3, 5}, {5}, false, 1000, 0, "Scores about 1000. exp(89) is infinite."});
+    check_case({{1, 1, 2, 7}, {7}, false, 0, 8, "Scores rise: rescale each time."});
+    check_case({{1, 1, 3, 5}, {5}, false, 1000, 0, "exp(1000) is infinite."});
     check_case({{1, 1, 3, 5}, {5}, false, -1000, 0, "About -1000. A row must begin with less."});
     check_case({{3, 1, 2, 6}, {6, 1, 3}, false, 0, 0, "After a sentence comes padding."});
     check_case({{2, 3, 2, 6}, {5, 2}, false, 0, 0, "Three heads. Whose sentence is a row?"});

@@ -38,14 +38,14 @@ void check_merge(const SoftmaxPart& a, const SoftmaxPart& b, const SoftmaxPart& 
         return held();
     throw Wrong(parts + " are together " + text(right) + ". You return " + text(yours) + ".\n" +
                 (is(a.sum + b.sum, {a.values[0] + b.values[0], a.values[1] + b.values[1]})
-                     ? "You add the parts as they are, but each has subtracted a max of its own."
+                     ? "Each part has subtracted a max of its own: rescale first."
                  : std::isfinite(yours.sum)
-                     ? "Sum and values of each part are scaled by e^(its max - the larger max)."
+                     ? "Scale sum and values by e^(the part's max - the larger max)."
                      : "e^100 is too large for a float: subtract the larger max first."));
 }
 
-// Returns the right result of a rank; or what it is if queries see all of later blocks, or of other
-// blocks as much as of their own.
+// Returns the right result of a rank; or what it is if queries see all of later blocks,
+// or of other blocks as much as of their own.
 Numbers attention(const std::vector<TokenBlock>& blocks, std::size_t rank, bool sees_later = false,
                   bool is_within_blocks = false) {
     Numbers result;
@@ -72,7 +72,7 @@ Numbers attention(const std::vector<TokenBlock>& blocks, std::size_t rank, bool 
     return result;
 }
 
-// Runs each rank with its own block alone, and then once more with the blocks of the others.
+// Runs each rank with its own block alone, and once more with the others' blocks.
 std::vector<Numbers> run_ring(const std::vector<TokenBlock>& blocks) {
     const std::size_t ranks = blocks.size();
     std::vector<Numbers> sent(ranks), results;
@@ -118,9 +118,9 @@ void check_ring(int ranks, int tokens, int width, float scale) {
             throw Wrong(about + "rank " + std::to_string(rank) + " returns " + to_string(yours) +
                         ", and one rank alone finds " + to_string(right) + ".\n" +
                         (are_close(yours, attention(blocks, rank, true, false))
-                             ? "Queries see the blocks of later ranks: those are masked, too."
+                             ? "Queries see later ranks' blocks: mask those, too."
                          : are_close(yours, attention(blocks, rank, false, true))
-                             ? "You compare places within two blocks: add rank times `tokens`."
+                             ? "You compare places in two blocks: add rank * tokens."
                              : "After k shifts, whose block is here? Is the score query key / "
                                "sqrt(width)?"));
     }
