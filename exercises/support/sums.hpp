@@ -13,7 +13,8 @@ namespace ddp::test {
 // sum_over_ranks equally often, each time with as many numbers; or if it is called more than
 // `max_calls` times, or with more than `max_numbers` numbers.
 template <class Work>
-auto with_sums(int ranks, std::size_t max_calls, std::size_t max_numbers, const Work& work) {
+auto with_sums(int ranks, std::size_t max_calls, const Work& work,
+               std::size_t max_numbers = std::string::npos) {
     struct Waits {};
     const auto text = [](std::size_t number) { return std::to_string(number); };
     for (std::vector<std::vector<double>> done;;) {  // the sums that all ranks have taken part in
@@ -63,12 +64,13 @@ auto with_sums(int ranks, std::size_t max_calls, std::size_t max_numbers, const 
 template <class Work>
 auto with_one_sum(int ranks, std::size_t max_numbers, const Work& work) {
     bool is_called = false;
-    const auto results = with_sums(ranks, 1, max_numbers, [&](int rank, const SumOverRanks& sum) {
+    const auto call_once = [&](int rank, const SumOverRanks& sum) {
         return work(rank, [&](std::vector<double>& numbers) {
             is_called = true;
             sum(numbers);
         });
-    });
+    };
+    const auto results = with_sums(ranks, 1, call_once, max_numbers);
     if (!is_called)
         throw Wrong("rank 0 does not call sum_over_ranks: the others wait for it for ever.");
     return results;

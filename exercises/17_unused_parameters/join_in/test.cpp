@@ -85,7 +85,7 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
     const std::size_t steps = static_cast<std::size_t>(std::ranges::max(batches));
     std::vector<JoinResult> results;
     try {
-        results = with_sums(training.ranks, steps + right.validations.size() + 1, begin.size() + 1,
+        results = with_sums(training.ranks, steps + right.validations.size() + 1,
                             [&](int rank, const SumOverRanks& sum) {
                                 return run_rank(rank, batches[static_cast<std::size_t>(rank)],
                                                 training, begin, sum);

@@ -1,5 +1,5 @@
-// The exercise owners: first a model for which each mistake gives a result of its own; then models
-// whose elements do not divide, element by element, and with more ranks than elements.
+// The exercise owners: first a model for which each mistake gives a result of its own; then
+// models whose elements do not divide, element by element.
 #include "exercises/22_sharded/owners.hpp"
 
 #include <algorithm>
