@@ -148,8 +148,8 @@ void check_who_writes(int ranks, const OnFloats& collective) {
             return work();
         std::vector<SharedWork> written;
         for (const std::uintptr_t array : arrays)
-            written.push_back({"a rank's data", reinterpret_cast<const float*>(array), count,
-                               sizeof(float), true});
+            written.push_back(
+                {"a rank's data", reinterpret_cast<const float*>(array), count, sizeof(float)});
         check_shares(ranks_and_elements(ranks, count), written, work);
     });
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "exercises/support/tasks.hpp"
+
 #if !defined(DDP_CUDA)
 #include <mutex>
-#include <numeric>
 #endif
 
 namespace ddp::test {
@@ -55,18 +56,15 @@ std::vector<SeenLaunch> launches_in(const std::function<void()>& work) {
 
 namespace {
 
-// "thread 3 of block 0 reads 700 of the 1009 values": the parts of such a sentence.
+// "thread 3 of block 0 writes 700 of the 1009 values": the parts of such a sentence.
 struct Shares {
     const SharedWork& array;
     const SeenLaunch& launch;
-    const std::vector<std::uint32_t>& of_thread;  // how many elements each thread has used
+    const std::vector<std::uint32_t>& of_thread;  // how many elements each thread has written
 
     Shares(const SharedWork& array, const SeenLaunch& launch, const cuda_on_cpu::ArrayUse& use)
-        : array(array), launch(launch), of_thread(array.is_written ? use.written : use.read) {}
+        : array(array), launch(launch), of_thread(use.written) {}
 
-    std::string verb(bool is_one) const {
-        return std::string(array.is_written ? "write" : "read") + (is_one ? "s" : "");
-    }
     std::string elements() const {
         return "the " + std::to_string(array.elements) + " elements of " + array.name;
     }
@@ -79,7 +77,6 @@ struct Shares {
 // Returns what is wrong with the shares of one launch, or "".
 std::string wrong_shares(const Shares& shares) {
     const std::size_t n = shares.array.elements, threads = shares.of_thread.size();
-    const std::size_t pieces = n / shares.array.together;  // that can go to threads of their own
     std::size_t used = 0, busy = 0, most = 0, all_of_it = 0;
     std::vector<std::size_t> of_block(shares.launch.blocks);
     for (std::size_t t = 0; t < threads; t++) {
@@ -91,88 +88,57 @@ std::string wrong_shares(const Shares& shares) {
         if (share > shares.of_thread[most])
             most = t;
     }
-    const std::size_t workers = std::min(threads, pieces);
-    if (workers < 8 || used < n / 4 || pieces < 4 * shares.launch.blocks)
+    const std::size_t workers = std::min(threads, n);
+    if (workers < 8 || used < n / 4 || n < 4 * shares.launch.blocks)
         return "";
     const std::size_t fair = (n + workers - 1) / workers;
     const auto busy_blocks = static_cast<std::size_t>(
         std::ranges::count_if(of_block, [](std::size_t share) { return share > 0; }));
     if (all_of_it > 1 && all_of_it == busy)
-        return std::to_string(all_of_it) + " threads " + shares.verb(false) + " all of " +
-               shares.elements() + ", each for itself. They are to share the work: about " +
-               std::to_string(fair) + " for each.";
+        return std::to_string(all_of_it) + " threads write all of " + shares.elements() +
+               ", each for itself. They are to share the work: about " + std::to_string(fair) +
+               " for each.";
     if (busy == 1)
-        return shares.thread(most) + " " + shares.verb(true) + " all of " + shares.elements() +
+        return shares.thread(most) + " writes all of " + shares.elements() +
                " that are used, and " + std::to_string(threads - 1) +
                " threads look on. They are to share the work: about " + std::to_string(fair) +
                " for each.";
     if (shares.of_thread[most] > 4 * fair)
-        return shares.thread(most) + " " + shares.verb(true) + " " +
-               std::to_string(shares.of_thread[most]) + " of " + shares.elements() +
-               ", where its share is about " + std::to_string(fair) + ".";
+        return shares.thread(most) + " writes " + std::to_string(shares.of_thread[most]) + " of " +
+               shares.elements() + ", where its share is about " + std::to_string(fair) + ".";
     if (2 * busy_blocks < shares.launch.blocks)
         return "only " + std::to_string(busy_blocks) + " of " +
-               std::to_string(shares.launch.blocks) + " blocks " + shares.verb(false) + " any of " +
-               shares.elements() + ". The blocks are to share the work.";
+               std::to_string(shares.launch.blocks) + " blocks write any of " + shares.elements() +
+               ". The blocks are to share the work.";
     if (4 * busy < workers)
-        return "only " + std::to_string(busy) + " of " + std::to_string(threads) + " threads " +
-               shares.verb(false) + " any of " + shares.elements() +
-               ". They are to share the work.";
-    return "";
-}
-
-// Returns what is wrong with a launch whose threads read shared memory too often, or "".
-std::string wrong_shared_reads(const SeenLaunch& launch, const SharedWork& array,
-                               std::size_t reads_an_element) {
-    const std::vector<std::uint64_t>& reads = launch.use.shared_reads;
-    const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
-    if (reads_an_element == 0 || launch.threads < 32 || all < array.elements / 4)
-        return "";
-    if (all > reads_an_element * array.elements)
-        return "its threads read shared memory " + std::to_string(all) + " times for " +
-               std::to_string(array.elements) + " elements of " + array.name +
-               ". With twice as many elements, twice the work is enough: does a thread add up "
-               "what others have added up already?";
-    const auto most = std::ranges::max_element(reads);
-    if (*most > all / 4)
-        return "thread " + std::to_string((most - reads.begin()) % launch.threads) +
-               " of a block makes " + std::to_string(*most) + " of " + std::to_string(all) +
-               " reads of shared memory: it adds up alone, and the others look on.";
+        return "only " + std::to_string(busy) + " of " + std::to_string(threads) +
+               " threads write any of " + shares.elements() + ". They are to share the work.";
     return "";
 }
 
 }  // namespace
 
 void check_shares(const std::string& what, const std::vector<SharedWork>& arrays,
-                  const std::function<void()>& work, std::size_t shared_reads_an_element) {
+                  const std::function<void()>& work) {
     std::vector<cuda_on_cpu::ObservedArray> observed;
     for (const SharedWork& array : arrays)
         observed.push_back({array.begin, array.elements, array.element_bytes});
     cuda_on_cpu::observe_arrays(observed);
     const std::vector<SeenLaunch> launches = launches_in(work);
     cuda_on_cpu::observe_arrays({});
-    // No Wrong, as in check_kernels.
-    const auto complain = [&](const std::string& wrong) {
-        throw std::runtime_error(what + ": the result is right, but " + wrong);
-    };
-    for (const SeenLaunch& launch : launches) {
+    for (const SeenLaunch& launch : launches)
         for (std::size_t a = 0; a < launch.use.arrays.size(); a++) {
             const std::string wrong = wrong_shares(Shares(arrays[a], launch, launch.use.arrays[a]));
-            if (!wrong.empty())
-                complain(wrong);
+            if (!wrong.empty())  // no Wrong, as in check_kernels
+                throw std::runtime_error(what + ": the result is right, but " + wrong);
         }
-        const std::string wrong =
-            wrong_shared_reads(launch, arrays.front(), shared_reads_an_element);
-        if (!wrong.empty())
-            complain(wrong);
-    }
     held();
 }
 
 #else
 
-void check_shares(const std::string&, const std::vector<SharedWork>&, const std::function<void()>&,
-                  std::size_t) {
+void check_shares(const std::string&, const std::vector<SharedWork>&,
+                  const std::function<void()>&) {
     held();
 }
 

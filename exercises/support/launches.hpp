@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/gpu/gpu.hpp"
-#include "exercises/support/gate.hpp"
 
 #if !defined(DDP_CUDA)
 #include "cuda_on_cpu/observe.hpp"
@@ -40,48 +39,19 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
 // asks for several. `what` begins the sentences.
 void check_kernels(const std::string& what, const std::function<void()>& work);
 
-// An array whose elements the threads of a kernel are to share among them.
+// An array whose elements the threads of a kernel are to write, sharing them among themselves.
 struct SharedWork {
     std::string name;  // as the contract calls it
     const void* begin = nullptr;
     std::size_t elements = 0, element_bytes = 4;
-    bool is_written = false;  // it is asked who writes it, and not who reads it
-    // What a thread does at least: a row of so many elements, where the contract says so.
-    std::size_t together = 1;
 };
-template <class Memory>
-SharedWork read_by_all(const std::string& name, const Memory& memory, std::size_t together = 1) {
-    return {name, memory.data(), memory.size(), sizeof *memory.data(), false, together};
-}
-template <class Memory>
-SharedWork written_by_all(const std::string& name, const Memory& memory, std::size_t together = 1) {
-    return {name, memory.data(), memory.size(), sizeof *memory.data(), true, together};
-}
 
-// Checks who does the work() of the answer's kernels, which must synchronize: in a launch that uses
-// a quarter of such an array or more, no thread may use more than four times its share of it, and a
-// quarter of the threads and half of the blocks must have some. A launch of few elements for its
-// threads is not judged, nor one of a single thread. Shared memory may be read
-// `shared_reads_an_element` times for each element of the first array, and not mostly by one
-// thread; 0: any number of times, by whom you like. Where nobody can see it, as on a GPU, nothing
-// is checked. `what` begins the sentences.
+// Checks who does the work() of the answer's kernels, which must synchronize: in a launch that
+// writes a quarter of such an array or more, no thread may write more than four times its share of
+// it, and a quarter of the threads and half of the blocks must have some. A launch of few elements
+// for its threads is not judged, nor one of a single thread. Where nobody can see it, as on a GPU,
+// nothing is checked. `what` begins the sentences.
 void check_shares(const std::string& what, const std::vector<SharedWork>& arrays,
-                  const std::function<void()>& work, std::size_t shared_reads_an_element = 0);
-
-// Calls `enqueue`, which should only enqueue work on the stream, while that stands still, and with
-// the data of `on_device` not yet there: it is copied from `source` when the stream goes on. Throws
-// Wrong, which begins with `what`, if the call waits.
-template <class T>
-void check_host_goes_on(const std::string& what, Stream& stream, Buffer<T>& on_device,
-                        const Buffer<T>& source, const std::function<void()>& enqueue) {
-    const std::string wrong = wrong_if_host_waits(stream, [&] {
-        DDP_CHECK(cudaMemcpyAsync(on_device.data(), source.data(), source.size() * sizeof(T),
-                                  cudaMemcpyDeviceToDevice, stream));
-        enqueue();
-    });
-    stream.synchronize();
-    if (!wrong.empty())
-        throw Wrong(what + ": " + wrong);
-}
+                  const std::function<void()>& work);
 
 }  // namespace ddp::test
