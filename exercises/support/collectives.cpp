@@ -125,7 +125,6 @@ void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
         peers.synchronize(other);
         rank.barrier();
     });
-    held();
 }
 
 // ---- The threads

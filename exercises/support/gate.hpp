@@ -56,10 +56,8 @@ class Gate {
 inline std::string wrong_if_host_waits(Stream& stream, const std::function<void()>& call) {
     Gate gate(stream);
     call();
-    if (gate.open()) {
-        held();
+    if (gate.open())
         return "";
-    }
     return "your function returned only after the work on the stream was done: it waits for the "
            "device. By the contract it enqueues its work, and the host does not wait. Look for a "
            "synchronize, or for a copy to the host." +

@@ -3,7 +3,6 @@
 // with the solution, with every mutant and with the reader's own file; so it may fail, and must say
 // why in the student's words.
 #include <functional>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,11 +28,6 @@ struct Task {
     std::string name;
     std::function<void()> check;
 };
-
-// One more assertion has held; any thread. `./book grade` counts them: a run of a student's code
-// counts only if it reports as many, from the same lines, as the solution's run does, so a test
-// says so wherever it goes on because an answer was right. The same ones in every run.
-void held(const std::source_location& where = std::source_location::current());
 
 // Returns whether this run is the first of several, which ask for the results in one order of a
 // block's threads after the other. What does not depend on the order, as a time, only the first

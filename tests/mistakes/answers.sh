@@ -24,15 +24,10 @@ for task in "${tasks[@]}"; do
     [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
     [[ $words == "Task "*" is not implemented yet." ]] || complain "the stub says of $task: $words"
     for _ in 1 2 3; do  # again, if it may have failed because the machine is busy
-        DDP_GRADED=yes run_task "$(program solution)" "$task" "$source" 3</dev/null 4>"$scratch/reports"
+        run_task "$(program solution)" "$task" "$source"
         if [[ $verdict == passed ]] || ! took_too_long; then break; fi
     done
     [[ $verdict == passed ]] || complain "the solution's $task is $verdict: $words"
-    reports=$(wc -l <"$scratch/reports")  # of all orders
-    runs=${#orders[@]}
-    [[ $source != *.cu ]] || runs=$((runs + ${#more_orders[@]}))
-    ((reports > 0 && reports % runs == 0)) ||
-        complain "$task reports $reports assertions in $runs runs: held() must be called equally often in each"
 done
 expect 2 "There is no task 'nothing'" "$(program solution)" nothing
 

@@ -121,7 +121,6 @@ void check_messages(int ranks, int root) {
             "twice as many ranks have it. Who has farthest to go goes first." +
             (yours - std::floor(yours) > 0.3 ? may_be_busy
                                              : ""));  // or it is a whole number of them
-    held();
 }
 
 void check_tree() {

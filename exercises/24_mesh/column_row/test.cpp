@@ -67,7 +67,6 @@ void require_close(const Numbers& yours, const Numbers& right, const std::string
             throw Wrong(what + ": number " + std::to_string(i) + " is " +
                         (i < yours.size() ? std::to_string(yours[i]) : "missing") +
                         ", and one rank finds " + std::to_string(right[i]) + ".\n" + hint);
-    held();
 }
 
 // Calls `work` for the part of each rank. Its sum may have `size` numbers; for other sizes it says

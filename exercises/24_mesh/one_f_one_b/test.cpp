@@ -72,7 +72,6 @@ void check_actions(int stages, int micro_batches, int room) {
         }
         if (yours.size() != right.size())
             throw Wrong(said + ".\nA forward and a backward of each micro-batch are due.");
-        held();
     }
 }
 
@@ -91,7 +90,6 @@ void check_seconds(const std::vector<Work>& schedule, const std::vector<StageSec
                  ? "Your forwards wait for the stage before, and your backwards for nothing."
                  : "Work begins when its stage is free and what it waits for has ended: at "
                    "the later of the two."));
-    held();
 }
 
 void check_all_seconds() {

@@ -35,7 +35,7 @@ void check_merge(const SoftmaxPart& a, const SoftmaxPart& b, const SoftmaxPart& 
                are_close(yours.values, values);
     };
     if (is(right.sum, right.values))
-        return held();
+        return;
     throw Wrong(parts + " are together " + text(right) + ". You return " + text(yours) + ".\n" +
                 (is(a.sum + b.sum, {a.values[0] + b.values[0], a.values[1] + b.values[1]})
                      ? "Each part has subtracted a max of its own: rescale first."
