@@ -142,7 +142,7 @@ check_flags() {  # NAME KERNEL...
 group sums 90 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
 group messages "75 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
 group ring "75 90" 128 09_all_reduce/ring.cu
-group nodes 90 128 10_nodes/{ring_over_nodes,two_level,communicator/pairs_over_nodes,communicator/one_shot_over_nodes}.cu
+group nodes 90 128 10_nodes/{ring_over_nodes,two_level,communicator/pairs_over_nodes}.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
 group collectives 90 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/host_staging}.cu 13_async/mailboxes.cu
 group layers 90 255 03_network/{linear,cross_entropy,sgd_momentum,layers/adam,layers/fused_sgd,metrics}.cu \
@@ -160,7 +160,7 @@ kernels=0
 for name in "${groups[@]}"; do check_registers "$name"; done
 ! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
 ! is_wanted ring || check_flags ring ring_kernel
-! is_wanted nodes || check_flags nodes ring_over_nodes two_level_kernel one_shot_over_nodes
+! is_wanted nodes || check_flags nodes ring_over_nodes two_level_kernel
 ! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
 ! is_wanted collectives || check_flags collectives tree_reduce_kernel one_shot_kernel relay_kernel
 ((failures == 0)) || exit 1

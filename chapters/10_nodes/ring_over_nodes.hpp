@@ -43,8 +43,6 @@ class RingOverNodes {
     void all_gather(const Call& call, Stream& stream);
     void broadcast(const Call& call, Stream& stream);
 
-    const RingNeighbours& neighbours() const { return neighbours_; }
-
   private:
     RingPlan plan_of(bool sums, bool copies, std::size_t chunk, std::size_t total) const;
     template <class T>

@@ -12,15 +12,9 @@
 //         rank 1 ◀───────▶ rank 3                           + 2 x K / 4 = K
 #include "10_nodes/traffic.hpp"
 
-#include "10_nodes/communicator/one_shot_over_nodes.hpp"
-
 namespace ddp {
 
-double bytes_leaving_node(const Placement& placement, int levels, std::size_t bytes,
-                          bool has_network) {
-    if (has_network && bytes <= OneShotOverNodes::max_bytes(placement) &&
-        OneShotOverNodes::suits(placement, levels))
-        return (placement.nodes() - 1) * static_cast<double>(bytes);
+double bytes_leaving_node(const Placement& placement, int levels, std::size_t bytes) {
     const bool is_two_level = uses_two_levels(placement, levels);
     const std::size_t length =
         is_two_level ? placement.sizes.size() : placement.by_node.size();  // of a ring

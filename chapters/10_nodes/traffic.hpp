@@ -6,9 +6,7 @@
 
 namespace ddp {
 
-// Returns the bytes that leave each node in an all-reduce of `bytes`, on `levels` levels. Between
-// real nodes (`has_network`), a short array goes in one shot if the placement suits.
-double bytes_leaving_node(const Placement& placement, int levels, std::size_t bytes,
-                          bool has_network = false);
+// Returns the bytes that leave each node in an all-reduce of `bytes`, on `levels` levels.
+double bytes_leaving_node(const Placement& placement, int levels, std::size_t bytes);
 
 }  // namespace ddp

@@ -75,8 +75,7 @@ __global__ void __launch_bounds__(max_ring_threads, 1)
 
 constexpr int channel_of_rail = 3;
 
-}  // namespace
-
+// Returns the plan of an all-reduce for the ring of this rank's rail. `placement` is even.
 RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call) {
     RingPlan plan;
     // The ring has one rank per node, which sends its rail's part of the array.
@@ -93,6 +92,8 @@ RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call
     cut_into_slices(plan, bytes_of(call.type));
     return plan;
 }
+
+}  // namespace
 
 TwoLevelAllReduce::TwoLevelAllReduce(Peers& peers, NetworkProxy& proxy, const Placement& placement)
     : peers_(peers),

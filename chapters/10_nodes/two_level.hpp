@@ -23,9 +23,6 @@
 
 namespace ddp {
 
-// Returns the plan of an all-reduce for the ring of this rank's rail. `placement` is even.
-RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call);
-
 class TwoLevelAllReduce {
   public:
     // All ranks construct theirs together. `placement` is even. Adds channels to `proxy`, which
@@ -37,8 +34,6 @@ class TwoLevelAllReduce {
 
     // Keeps to the contract of all_reduce.hpp.
     void all_reduce(const Call& call, Stream& stream);
-
-    const RingNeighbours& neighbours() const { return neighbours_; }
 
   private:
     Peers& peers_;

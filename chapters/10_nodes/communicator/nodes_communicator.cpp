@@ -1,6 +1,5 @@
 #include "10_nodes/communicator/nodes_communicator.hpp"
 
-#include "10_nodes/communicator/one_shot_over_nodes.hpp"
 #include "10_nodes/communicator/pairs_over_nodes.hpp"
 #include "10_nodes/network/network_proxy.hpp"
 #include "10_nodes/placement.hpp"
@@ -37,10 +36,6 @@ class NodesCommunicator final : public Communicator {
           pairs_(peers_, *proxy_, placement_) {
         if (uses_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
-        // (The nodes of a --shape are simulated: they have no network whose latency it would save.)
-        if (!order.shape && OneShotOverNodes::suits(placement_, order.levels))
-            one_shot_.emplace(peers_, *proxy_, placement_,
-                              two_level_ ? two_level_->neighbours() : ring_.neighbours());
         rank.barrier();  // no kernel may wait for a rank that still asks for memory
         proxy_->start();
     }
@@ -65,7 +60,8 @@ class NodesCommunicator final : public Communicator {
             case OperationKind::reduce:
                 return ring_.reduce(call, stream);
             case OperationKind::all_reduce:
-                return enqueue_all_reduce(call, stream);
+                return two_level_ ? two_level_->all_reduce(call, stream)
+                                  : ring_.all_reduce(call, stream);
             case OperationKind::reduce_scatter:
                 return ring_.reduce_scatter(call, stream);
             case OperationKind::all_gather:
@@ -75,21 +71,12 @@ class NodesCommunicator final : public Communicator {
         }
         throw std::invalid_argument(call.title() + ": a communicator has no such operation");
     }
-    void enqueue_all_reduce(const Call& call, Stream& stream) {
-        if (one_shot_ && call.bytes() <= OneShotOverNodes::max_bytes(placement_))
-            one_shot_->all_reduce(call, stream);
-        else if (two_level_)
-            two_level_->all_reduce(call, stream);
-        else
-            ring_.all_reduce(call, stream);
-    }
 
     ProxyOfRun proxy_;  // the first member: the others use it to their end
     Peers peers_;
     const Placement placement_;
     RingOverNodes ring_;
     std::optional<TwoLevelAllReduce> two_level_;
-    std::optional<OneShotOverNodes> one_shot_;
     PairsOverNodes pairs_;
 };
 

@@ -10,9 +10,8 @@ namespace ddp {
 
 // The one side of a FIFO, as one thread of a kernel holds it.
 struct FifoEnd : FifoSide {
-    std::uint64_t next = 0;           // the slot to be filled or emptied
-    bool is_peer_there = false;       // it is known to have begun this operation
-    bool others_know_better = false;  // ... why it does not come, if it does not
+    std::uint64_t next = 0;      // the slot to be filled or emptied
+    bool is_peer_there = false;  // it is known to have begun this operation
 };
 
 // One thread. Ends begin where the operation before has left them. (Of the rank that empties what
@@ -29,12 +28,11 @@ __device__ inline FifoEnd end_to_empty(const FifoSide& side) {
 inline constexpr std::uint64_t spin_ns = 200'000;
 
 // One thread. Waits until the peer has raised `flag` to `value`. A rank that waits for one that
-// has not even begun knows best what is wrong, and reports first, unless others know better.
+// has not even begun knows best what is wrong, and reports first.
 __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
                                std::uint64_t& flag, std::uint64_t value) {
     const PeersView& view = collective.view;
-    const bool knows_best = !end.is_peer_there && !end.others_know_better;
-    const std::uint64_t longer_ns = knows_best ? 0 : view.timeout_ns / 10;
+    const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
     const std::uint64_t begin_ns = device_clock_ns();
     const auto is_ready = [&] {
         if (load_relaxed(flag) >= value)
@@ -97,25 +95,20 @@ __device__ inline bool send_header(const Collective& collective, FifoEnd& to) {
     publish(to, sizeof(OperationRecord));
     return true;
 }
-// Compares the record in `slot` with what we do, by is_right(theirs). False if it does not fit,
-// which is then reported.
-template <class IsRight>
-__device__ bool check_record(const Collective& collective, FifoEnd& from, std::byte* slot,
-                             IsRight is_right) {
-    OperationRecord& theirs = from.fifo->last;
-    copy_record(theirs, *reinterpret_cast<OperationRecord*>(slot));
-    from.is_peer_there = true;
-    if (is_right(theirs))
-        return true;
-    report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
-                   PeerProgress::under_way);
-    return false;
-}
+// Compares the record with what we do, by is_right(theirs). If it does not fit, that is reported.
 template <class IsRight>
 __device__ bool receive_header(const Collective& collective, FifoEnd& from, IsRight is_right) {
     std::byte* slot = slot_to_empty(collective, from);
-    if (slot == nullptr || !check_record(collective, from, slot, is_right))
+    if (slot == nullptr)
         return false;
+    OperationRecord& theirs = from.fifo->last;
+    copy_record(theirs, *reinterpret_cast<OperationRecord*>(slot));
+    from.is_peer_there = true;
+    if (!is_right(theirs)) {
+        report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
+                       PeerProgress::under_way);
+        return false;
+    }
     return_slot(from);
     return true;
 }

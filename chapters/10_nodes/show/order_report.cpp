@@ -128,7 +128,7 @@ std::vector<OrderMeasurement> measure_orders(Rank& rank, const std::vector<std::
             OrderMeasurement& added = all.emplace_back();
             added.bytes = bytes;
             added.levels = uses_two_levels(placement, levels) ? 2 : 1;
-            added.expected_bytes = bytes_leaving_node(placement, levels, bytes, has_network);
+            added.expected_bytes = bytes_leaving_node(placement, levels, bytes);
             added.bits = subject.bits();
             subject.measure(added, rounds, has_network);
         }

@@ -77,16 +77,6 @@ TEST_CASE("bytes that leave a node, round one ring and on two levels") {
     REQUIRE(leaving("aabbccdd", 2) == 1500);
     REQUIRE(leaving("aabb", 1) == leaving("aaab", 2));  // uneven nodes take one ring
     REQUIRE(leaving("aaaa", 1) == 0);
-    // Between real nodes a short array goes in one shot.
-    const auto really_leaving = [](const std::string& nodes, int levels, std::size_t bytes) {
-        return bytes_leaving_node(placement(nodes), levels, bytes, true);
-    };
-    REQUIRE(really_leaving("aabb", 2, 1000) == 1000);
-    REQUIRE(really_leaving("aabb", 2, 32768) == 32768);
-    REQUIRE(really_leaving("abcd", 1, 8192) == 3 * 8192);
-    REQUIRE(really_leaving("aabb", 1, 1000) == 1500);
-    REQUIRE(really_leaving("abcd", 1, 10'000) == 15'000);
-    REQUIRE(really_leaving("abcdefghi", 1, 9000 / 2) == 8000);
 }
 
 TEST_CASE("the interface that has sent most") {
