@@ -135,7 +135,7 @@ nameless() {  # nobody needs to know what this machine is called; columns stay c
 # What differs from run to run made alike: numbers and their units, hashes, quoted names, and what is as wide as they are.
 alike() {
     sed -E 's/"[^"]*"/""/g
-            s/\b[0-9a-f]{16}\b/0/g
+            s/\b[0-9a-f]{12}([0-9a-f]{4}\b|…)/0/g
             s/-?[0-9]+([.,][0-9]+)*(e[-+]?[0-9]+)?( ?([kKMGT]i?)?B(\/s)?\b| ?[mnu]?s\b)?/0/g
             s/(─|█|▉|▊|▋|▌|▍|▎|▏)+/─/g; s/ +/ /g; s/ +$//' <<<"$1"
 }
