@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -52,7 +53,7 @@ void show_meshes(Rank& rank, const MeshPlan& plan, const std::vector<MeshShape>&
     for (const MeshShape& shape : shapes) {
         MeshPlan own = plan;
         own.shape = shape;
-        own.micro_batches = plan.micro_batches / shape.dp;
+        own.micro_batches = std::max(1, plan.micro_batches / shape.dp);
         const MeshResult mesh = train_on_mesh(rank, own);
         const MeshResult one = train_on_rank_0(rank, device, own);
         if (!whole)

@@ -87,6 +87,9 @@ TEST_CASE("mesh program: bad input in one sentence") {
                 "4 blocks cannot be dealt out to 3 stages: choose a number that divides."));
     REQUIRE(has(program.refusal({"--mesh", "1x1x3", "--ranks", "3"}, 1),
                 "cannot be dealt out to 3 parts: choose a number that divides."));
+    REQUIRE(
+        has(program.refusal({"--mesh", "64x1x1", "--ranks", "64"}, 1),
+            "32 sentences cannot be dealt out to 64 micro-batches: choose a number that divides."));
     REQUIRE(has(program.refusal({"--mesh", "2x2", "--ranks", "4"}, 2),
                 "A mesh is three numbers, replicas x stages x parts"));
 }
