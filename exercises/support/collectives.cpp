@@ -13,7 +13,7 @@ namespace ddp::test {
 
 namespace {
 
-// What the last collective of a rank has left in its control block, when all its kernels have
+// Holds what the last collective of a rank has left in its control block, when all its kernels have
 // ended.
 struct LeftBehind {
     OperationRecord record;   // of the rank's last operation; its sequence number counts them

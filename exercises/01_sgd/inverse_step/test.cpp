@@ -36,7 +36,7 @@ double descend(const House& house, HouseParameters& parameters, double learning_
     return last;
 }
 
-// What an answer would be if one made a certain mistake, and what to tell of it.
+// Holds what an answer would be if one made a certain mistake, and what to tell of it.
 struct Mistake {
     double yours, mistaken;
     const char* words;

@@ -47,7 +47,7 @@ bool is(double yours, double other) {
     return std::abs(yours - other) <= 1e-9 * (1 + std::abs(other));
 }
 
-// Whether the answer is what a wrong formula gives, and what the student is told.
+// Tells whether the answer is what a wrong formula gives, and what the student is told.
 using Cause = std::pair<bool, const char*>;
 
 void require_near(const Statistics& yours, const Statistics& right, const std::string& what,

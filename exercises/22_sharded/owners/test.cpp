@@ -46,7 +46,7 @@ std::string text(const std::vector<Part>& parts) {
     return all.empty() ? "nothing" : all;
 }
 
-// What mistakes make of a call, and what the student is told.
+// Holds what mistakes make of a call, and what the student is told.
 using Mistakes = std::vector<std::pair<std::string, std::string>>;
 
 void require(const std::string& call, const std::string& yours, const std::string& right,

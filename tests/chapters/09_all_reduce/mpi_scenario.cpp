@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
         const auto n = static_cast<std::size_t>(rank.world_size());
         if (asked.what == "calls")  // large arrays are cut into several slices, the last is short
             show_wrong(rank, wrong_of_all_calls(rank, kind, {0, 1, n - 1, n, n + 1, 127, 10'007},
-                                                400'003));
+                                                600'011));
         else if (asked.what == "order")
             show_wrong(rank, wrong_of_order(rank, kind));
         else if (asked.what == "two")
@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
     const auto anew = [&](Rank& rank) {
         const auto n = static_cast<std::size_t>(rank.world_size());
         // Large arrays take long: they follow one kind of failure.
-        const std::size_t large = asked.what == "count" ? 400'003 : n;
+        const std::size_t large = asked.what == "count" ? 600'011 : n;
         show_wrong(rank, wrong_of_all_calls(rank, kind, {n + 1}, large));
     };
     return ddp::test::scenario_main(argc, argv, parser, asked, [&] {
